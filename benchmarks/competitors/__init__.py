@@ -1,0 +1,1 @@
+"""One small file for each peer that the speed benchmarks compare with."""

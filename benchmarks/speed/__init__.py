@@ -1,0 +1,1 @@
+"""Speed against peers, error next to time."""

@@ -1,0 +1,256 @@
+"""How long does each solver take to learn, as a fraction of the exact SVD, and at what accuracy?
+
+The kernels are built first and timed apart; then every solver fits the same matrix H at a fixed
+alpha with leave-one-out switched off: alpha = 0, the pseudo-inverse of [JL19], and a small ridge,
+given as a fraction of the mean diagonal of HᵀH. The yardstick is LAPACK's SVD of [1 H] with the
+weights from it, at alpha = 0. Accuracies are on the test parts of the same folds.
+
+CONCLUSION_LEARNING
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import pinvlearn
+from benchmarks.collect import collect, settings_of
+from benchmarks.competitors import lapack_svd, nothing, sklearn_ridge
+from benchmarks.data import select
+from benchmarks.kernels import GAMMA, with_constant
+from benchmarks.learning import indicator
+from benchmarks.result import Record, Result, Table, spread
+from benchmarks.splits import make_fold
+from benchmarks.timing import Timing, clock, race
+
+NAMES = {"speed-learning": "learning time and accuracy of every solver beside the exact SVD"}
+SETS = (
+    "segment",
+    "chess",
+    "spambase",
+    "waveform",
+    "satimage",
+    "thyroid",
+    "magic04",
+    "letter",
+)
+SOLVERS = ("svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr", "auto")
+YARDSTICK, RIDGE = "lapack svd", "sklearn ridge"
+ACCURACY_MARGIN = 0.2
+TIME_TARGET, LETTER_TARGET, AUTO_TARGET = 0.20, 0.25, 1.2
+
+Predict = Callable[[np.ndarray], np.ndarray]
+"""From H of the test part to classes."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Numbers of kernels and ridges."""
+    parser.add_argument("--kernels", type=int, nargs="+", default=[1000, 2000])
+    parser.add_argument(
+        "--ridges",
+        type=float,
+        nargs="+",
+        default=[0.0, 1e-10],
+        help="alpha as fractions of the mean diagonal of HᵀH",
+    )
+    parser.set_defaults(folds=5)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Race all solvers on every fold."""
+
+    def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
+        fold = make_fold(
+            piece["dataset"],
+            folds=args.folds,
+            repeat=piece["repeat"],
+            fold=piece["fold"],
+            seed=args.seed,
+        )
+        features = pinvlearn.RBFFeatures(centers=fold.centres(piece["kernels"]), gamma=GAMMA)
+        features.fit(fold.X_train)
+        build = race({"build": partial(features.transform, fold.X_train)}, repeats=1)["build"]
+        H, H_test = build.value, features.transform(fold.X_test)
+        yield {"method": "build", "ridge": None, **build.record()}
+        mean_diagonal = float(np.mean(np.einsum("ij,ij->j", H, H)))
+        for ridge in args.ridges:
+            racers = methods(H, fold.y_train, ridge * mean_diagonal, args.seed)
+            for name, timing in race(racers, repeats=1, warmup=0).items():
+                yield {"method": name, "ridge": ridge, **_outcome(timing, H_test, fold.y_test)}
+
+    _warm_up(args.ridges)
+    records = collect(args, _pieces(args), measure)
+    tables, findings = [], []
+    for kernels in args.kernels:
+        summary = _summary([r for r in records if r["kernels"] == kernels], clock(args.threads))
+        tables += [
+            _table(f"{kernels} kernels, {_alpha_words(ridge)}", summary, ridge)
+            for ridge in args.ridges
+        ]
+        findings += [f"{kernels} kernels: {line}" for line in _findings(summary)]
+    return Result(settings_of(args), tables, findings, records=records)
+
+
+def methods(
+    H: np.ndarray, y: np.ndarray, alpha: float, seed: int
+) -> dict[str, Callable[[], Predict | Exception]]:
+    """Every solver at this alpha; peers where they have a place."""
+    Y = indicator(y, int(y.max()) + 1)
+    racers: dict[str, Callable[[], Any]] = {
+        name: partial(_fit_ours, H, y, alpha, name, seed) for name in SOLVERS
+    }
+    if alpha == 0.0:
+        racers[YARDSTICK] = lambda: _linear(lapack_svd.learn(with_constant(H), Y))
+        racers["nothing"] = lambda: _linear(nothing.learn(with_constant(H), Y))
+    else:
+        racers[RIDGE] = lambda: _argmax(sklearn_ridge.learn(H, Y, alpha).predict)
+    return racers
+
+
+def _fit_ours(
+    H: np.ndarray, y: np.ndarray, alpha: float, solver: str, seed: int
+) -> Predict | Exception:
+    """A fitted model's prediction, or why this solver declines this problem."""
+    model = pinvlearn.PinvClassifier(
+        alpha=alpha, solver=solver, loo_scoring=None, random_state=seed
+    )
+    try:
+        return model.fit(H, y).predict
+    except (ValueError, ArithmeticError) as refusal:
+        return refusal
+
+
+def _linear(weights: np.ndarray) -> Predict:
+    return _argmax(lambda H: with_constant(H) @ weights)
+
+
+def _argmax(outputs: Predict) -> Predict:
+    return lambda H: np.argmax(outputs(H), axis=1)
+
+
+def _outcome(timing: Timing, H: np.ndarray, y: np.ndarray) -> Record:
+    if isinstance(timing.value, Exception):
+        return {"refused": str(timing.value)}
+    return {"accuracy": 100 * float(np.mean(timing.value(H) == y)), **timing.record()}
+
+
+def _warm_up(ridges: Sequence[float]) -> None:
+    """Load every library routine once, on a matrix that costs nothing."""
+    rng = np.random.default_rng(0)
+    H, y = rng.standard_normal((300, 40)), rng.integers(0, 3, 300)
+    for ridge in ridges:
+        race(methods(H, y, ridge, 0), repeats=1, warmup=0)
+
+
+def _pieces(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    for kernels in args.kernels:
+        for dataset in select(args.datasets, SETS):
+            for repeat in range(args.repeats):
+                for fold in range(args.folds):
+                    yield {
+                        "kernels": kernels,
+                        "dataset": dataset.name,
+                        "repeat": repeat,
+                        "fold": fold,
+                    }
+
+
+def _summary(records: Sequence[Record], key: str) -> list[Record]:
+    """For each data set, ridge and method: time fraction and accuracy gain over the yardstick."""
+    exact = {_fold_key(r): r for r in records if r["method"] == YARDSTICK}
+    grouped: dict[tuple[str, float | None, str], list[Record]] = {}
+    for record in records:
+        grouped.setdefault((record["dataset"], record["ridge"], record["method"]), []).append(
+            record
+        )
+    summary = []
+    for (dataset, ridge, method), own in grouped.items():
+        entry: Record = {"dataset": dataset, "ridge": ridge, "method": method}
+        if all(key in r for r in own):
+            entry["fraction"] = spread([r[key] / exact[_fold_key(r)][key] for r in own])
+            entry["seconds"] = float(np.median([r["seconds"] for r in own]))
+        if all("accuracy" in r for r in own):
+            gains = [r["accuracy"] - exact[_fold_key(r)]["accuracy"] for r in own]
+            entry["gain"] = float(np.mean(gains))
+            entry["accuracy"] = float(np.mean([r["accuracy"] for r in own]))
+        summary.append(entry)
+    return summary
+
+
+def _fold_key(record: Record) -> tuple[Any, ...]:
+    return record["dataset"], record["repeat"], record["fold"]
+
+
+def _table(caption: str, summary: Sequence[Record], ridge: float) -> Table:
+    """Rows of data sets, columns of methods: fraction of the SVD's time, accuracy difference."""
+    shown = [entry for entry in summary if entry["ridge"] == ridge and entry["method"] != YARDSTICK]
+    names = list(dict.fromkeys(entry["method"] for entry in shown))
+    rows = []
+    for dataset in dict.fromkeys(entry["dataset"] for entry in shown):
+        exact = _entry(summary, dataset, YARDSTICK)
+        cells = [_cell(_entry(shown, dataset, name)) for name in names]
+        build = _entry(summary, dataset, "build")["fraction"]["median"]
+        rows.append([dataset, exact["seconds"], exact["accuracy"], build, *cells])
+    columns = ["data set", "SVD, seconds", "SVD, accuracy", "build / SVD", *names]
+    notes = ["A cell: time as a fraction of the SVD's, then test accuracy minus the SVD's."]
+    return Table(caption, columns, rows, notes)
+
+
+def _alpha_words(ridge: float) -> str:
+    return f"alpha = {ridge:g} of the mean diagonal" if ridge else "alpha = 0"
+
+
+def _entry(summary: Sequence[Record], dataset: str, method: str) -> Record:
+    return next(e for e in summary if e["dataset"] == dataset and e["method"] == method)
+
+
+def _cell(entry: Record) -> str:
+    if "fraction" not in entry:
+        return "declined"
+    return f"{entry['fraction']['median']:.3f}, {entry['gain']:+.2f}"
+
+
+def _findings(summary: Sequence[Record]) -> list[str]:
+    datasets = list(dict.fromkeys(entry["dataset"] for entry in summary))
+    best = {name: _fastest_accurate(summary, name) for name in datasets}
+    within = [
+        name
+        for name, entry in best.items()
+        if entry["fraction"]["median"] <= (LETTER_TARGET if name == "letter" else TIME_TARGET)
+    ]
+    autos = {name: _auto_ratio(summary, name, best[name]) for name in datasets}
+    slowest = max(autos, key=lambda name: autos[name])
+    shown = ", ".join(
+        f"{name} {entry['method']} {entry['fraction']['median']:.3f}"
+        for name, entry in best.items()
+    )
+    return [
+        f"learning within {ACCURACY_MARGIN} points of the exact SVD in at most {TIME_TARGET} of "
+        f"its time (letter {LETTER_TARGET}) on {len(within)} of {len(datasets)} sets.",
+        f"fastest that keeps the accuracy: {shown}.",
+        f"auto takes at most {autos[slowest]:.2f} times as long as that (on {slowest}; "
+        f"target {AUTO_TARGET}).",
+    ]
+
+
+def _ours(summary: Sequence[Record], dataset: str) -> list[Record]:
+    return [
+        entry
+        for entry in summary
+        if entry["dataset"] == dataset and entry["method"] in SOLVERS and "gain" in entry
+    ]
+
+
+def _fastest_accurate(summary: Sequence[Record], dataset: str) -> Record:
+    keeps = [e for e in _ours(summary, dataset) if e["gain"] >= -ACCURACY_MARGIN]
+    return min(keeps or _ours(summary, dataset), key=lambda e: e["fraction"]["median"])
+
+
+def _auto_ratio(summary: Sequence[Record], dataset: str, best: Record) -> float:
+    """Time of auto over that of the best solver, at the best solver's own ridge."""
+    auto = next(
+        e for e in _ours(summary, dataset) if e["method"] == "auto" and e["ridge"] == best["ridge"]
+    )
+    return auto["fraction"]["median"] / best["fraction"]["median"]

@@ -1,0 +1,152 @@
+"""What does exact leave-one-out over a path of alphas cost beside one fit and beside RidgeCV?
+
+All fit the same kernel matrix H and indicator targets. One fit is a Cholesky solve at one alpha
+with leave-one-out switched off. The path is 31 alphas, scored by squared error or by accuracy.
+That the leave-one-out predictions are right is checked on a small part of the data by refitting
+the read-out without each row in turn.
+
+CONCLUSION_LOO
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import pinvlearn
+from benchmarks.collect import collect, settings_of
+from benchmarks.competitors import sklearn_ridge
+from benchmarks.data import select
+from benchmarks.kernels import kernel_matrix
+from benchmarks.learning import targets
+from benchmarks.result import Record, Result, Table
+from benchmarks.splits import Fold, make_fold
+from benchmarks.timing import clock, race
+
+NAMES = {"speed-loo": "leave-one-out over 31 alphas against one fit and RidgeCV; brute-force check"}
+SETS = ("segment", "spambase", "satimage")
+ONE_FIT, SQUARED, ACCURACY, RIDGE_CV = "one fit", "path, mse", "path, accuracy", "RidgeCV"
+RIDGE_CV_TARGET, EQUALITY_TARGET = 10, 1e-8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The path, and the size of the brute-force check."""
+    parser.add_argument("--kernels", type=int, nargs="+", default=[1000])
+    parser.add_argument("--alphas", type=int, default=31, help="length of the path")
+    parser.add_argument("--check-rows", type=int, default=150)
+    parser.add_argument("--check-kernels", type=int, default=40)
+    parser.set_defaults(repeats=3)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Time the path and check its predictions."""
+
+    def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
+        fold = make_fold(piece["dataset"], folds=args.folds, repeat=0, fold=0, seed=args.seed)
+        H = kernel_matrix(fold.X_train, fold.centres(piece["kernels"]))
+        alphas = path_for(H, args.alphas)
+        timings = race(_racers(H, fold, alphas), repeats=args.repeats, warmup=0)
+        gap = brute_force_gap(fold, alphas, args)
+        for name, timing in timings.items():
+            chosen = getattr(timing.value, "alpha_", None)
+            yield {"method": name, "alpha": chosen, "gap": gap, **timing.record()}
+
+    pieces = [
+        {"dataset": dataset.name, "kernels": kernels}
+        for kernels in args.kernels
+        for dataset in select(args.datasets, SETS)
+    ]
+    records = collect(args, pieces, measure)
+    rows = [_row(records, piece, clock(args.threads)) for piece in pieces]
+    return Result(settings_of(args), [_table(rows)], _findings(rows), records=records)
+
+
+def path_for(H: np.ndarray, count: int) -> np.ndarray:
+    """Alphas from 1e-12 to 1 of the mean diagonal of HᵀH."""
+    return np.logspace(-12, 0, count) * float(np.mean(np.einsum("ij,ij->j", H, H)))
+
+
+def brute_force_gap(fold: Fold, alphas: np.ndarray, args: argparse.Namespace) -> float:
+    """Largest difference to refitting without each row, relative to the largest output."""
+    rows = np.random.default_rng(args.seed).permutation(len(fold.X_train))[: args.check_rows]
+    X, Y = fold.X_train[rows], targets(fold)[rows]
+    H = kernel_matrix(X, X[: args.check_kernels])
+    gaps = []
+    for alpha in alphas[:: max(1, len(alphas) // 4)]:
+        ours = pinvlearn.PinvRegressor(alpha=[alpha], loo_scoring="mse").fit(H, Y).loo_predictions_
+        refitted = leave_one_out(H, Y, alpha)
+        gaps.append(np.abs(ours - refitted).max() / np.abs(refitted).max())
+    return float(max(gaps))
+
+
+def leave_one_out(H: np.ndarray, Y: np.ndarray, alpha: float) -> np.ndarray:
+    """Predictions of each row by the ridge with free intercept fitted to all others."""
+    predictions = np.empty_like(Y)
+    penalty = np.sqrt(alpha) * np.eye(H.shape[1])
+    for row in range(len(H)):
+        others = np.arange(len(H)) != row
+        mean_h, mean_y = H[others].mean(axis=0), Y[others].mean(axis=0)
+        stacked = np.vstack([H[others] - mean_h, penalty])
+        padded = np.vstack([Y[others] - mean_y, np.zeros((H.shape[1], Y.shape[1]))])
+        weights = np.linalg.lstsq(stacked, padded, rcond=None)[0]
+        predictions[row] = mean_y + (H[row] - mean_h) @ weights
+    return predictions
+
+
+def _racers(H: np.ndarray, fold: Fold, alphas: np.ndarray) -> dict[str, Any]:
+    Y = targets(fold)
+    one = pinvlearn.PinvRegressor(
+        alpha=float(alphas[len(alphas) // 2]), solver="cholesky", loo_scoring=None
+    )
+    squared = pinvlearn.PinvRegressor(alpha=alphas, loo_scoring="mse")
+    accuracy = pinvlearn.PinvClassifier(alpha=alphas, loo_scoring="accuracy")
+    return {
+        ONE_FIT: partial(one.fit, H, Y),
+        SQUARED: partial(squared.fit, H, Y),
+        ACCURACY: partial(accuracy.fit, H, fold.y_train),
+        RIDGE_CV: partial(sklearn_ridge.path, H, Y, alphas),
+    }
+
+
+def _row(records: list[Record], piece: Mapping[str, Any], timer: str) -> list[Any]:
+    own = {r["method"]: r for r in records if piece.items() <= r.items()}
+    return [
+        piece["dataset"],
+        piece["kernels"],
+        own[ONE_FIT]["seconds"],
+        own[SQUARED][timer] / own[ONE_FIT][timer],
+        own[ACCURACY][timer] / own[ONE_FIT][timer],
+        own[RIDGE_CV][timer] / own[ONE_FIT][timer],
+        own[RIDGE_CV][timer] / own[SQUARED][timer],
+        own[SQUARED]["alpha"],
+        own[RIDGE_CV]["alpha"],
+        own[SQUARED]["gap"],
+    ]
+
+
+def _table(rows: list[list[Any]]) -> Table:
+    columns = [
+        "data set",
+        "kernels",
+        "one fit, seconds",
+        "path (mse) / one fit",
+        "path (accuracy) / one fit",
+        "RidgeCV / one fit",
+        "RidgeCV / path (mse)",
+        "alpha by path",
+        "alpha by RidgeCV",
+        "gap to refitting",
+    ]
+    return Table("Leave-one-out over the path", columns, rows)
+
+
+def _findings(rows: list[list[Any]]) -> list[str]:
+    return [
+        f"The path is {min(row[6] for row in rows):.1f} to {max(row[6] for row in rows):.1f} times "
+        f"faster than RidgeCV (target {RIDGE_CV_TARGET}).",
+        f"It costs {min(row[3] for row in rows):.1f} to {max(row[4] for row in rows):.1f} fits.",
+        f"Largest relative difference to refitting without each row: "
+        f"{max(row[9] for row in rows):.2g} (target {EQUALITY_TARGET:g}).",
+    ]

@@ -1,0 +1,1 @@
+"""Published tables, measured again and set beside the printed values."""

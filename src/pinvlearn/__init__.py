@@ -1,0 +1,95 @@
+"""Learning by pseudo-inverse.
+
+Every learner here is a feature map followed by a linear read-out through a filtered
+pseudo-inverse. Public names are loaded on first use, so ``import pinvlearn`` costs next to
+nothing; ``pinvlearn.solvers`` holds the solver objects.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pinvlearn import solvers as solvers
+    from pinvlearn.displays import AlphaPathDisplay as AlphaPathDisplay
+    from pinvlearn.displays import ConvergenceDisplay as ConvergenceDisplay
+    from pinvlearn.functional import Solution as Solution
+    from pinvlearn.functional import frobenius_error as frobenius_error
+    from pinvlearn.functional import lstsq as lstsq
+    from pinvlearn.functional import pinv as pinv
+    from pinvlearn.functional import range_basis as range_basis
+    from pinvlearn.functional import spectral_error as spectral_error
+    from pinvlearn.functional import svd as svd
+    from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
+    from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
+    from pinvlearn.learners.features import RandomFeatures as RandomFeatures
+    from pinvlearn.learners.features import RBFFeatures as RBFFeatures
+    from pinvlearn.learners.pinv import PinvClassifier as PinvClassifier
+    from pinvlearn.learners.pinv import PinvRegressor as PinvRegressor
+    from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
+    from pinvlearn.learners.rbf import RBFNetworkRegressor as RBFNetworkRegressor
+    from pinvlearn.linalg.rangefinder import RangeBasis as RangeBasis
+    from pinvlearn.linalg.report import Report as Report
+    from pinvlearn.linalg.stop import Energy as Energy
+    from pinvlearn.linalg.stop import FlatGradient as FlatGradient
+    from pinvlearn.linalg.stop import Rank as Rank
+    from pinvlearn.linalg.stop import Tolerance as Tolerance
+    from pinvlearn.linalg.svd import SVD as SVD
+    from pinvlearn.linalg.svd import PseudoInverse as PseudoInverse
+    from pinvlearn.persistence import load as load
+    from pinvlearn.persistence import save as save
+
+    __version__: str
+
+# The one table of public names: where each lives. Type checkers read the block above instead.
+_HOME = {
+    "AlphaPathDisplay": "displays",
+    "ConvergenceDisplay": "displays",
+    "ELMClassifier": "learners.elm",
+    "ELMRegressor": "learners.elm",
+    "Energy": "linalg.stop",
+    "FlatGradient": "linalg.stop",
+    "PinvClassifier": "learners.pinv",
+    "PinvRegressor": "learners.pinv",
+    "PseudoInverse": "linalg.svd",
+    "RBFFeatures": "learners.features",
+    "RBFNetworkClassifier": "learners.rbf",
+    "RBFNetworkRegressor": "learners.rbf",
+    "RandomFeatures": "learners.features",
+    "RangeBasis": "linalg.rangefinder",
+    "Rank": "linalg.stop",
+    "Report": "linalg.report",
+    "SVD": "linalg.svd",
+    "Solution": "functional",
+    "Tolerance": "linalg.stop",
+    "frobenius_error": "functional",
+    "load": "persistence",
+    "lstsq": "functional",
+    "pinv": "functional",
+    "range_basis": "functional",
+    "save": "persistence",
+    "spectral_error": "functional",
+    "svd": "functional",
+}
+_SUBMODULES = ("solvers",)
+
+__all__ = sorted([*_HOME, *_SUBMODULES])
+
+
+def __getattr__(name: str) -> Any:
+    value: Any
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _SUBMODULES:
+        value = import_module(f"{__name__}.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version(__name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

@@ -1,0 +1,34 @@
+"""The commands, gathered."""
+
+from typing import Annotated
+
+import typer
+
+import pinvlearn
+from pinvlearn.cli import compare, fit, predict
+
+app = typer.Typer(
+    help="Train and use networks learned by pseudo-inverse.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(compare.compare)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pinvlearn {pinvlearn.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,266 @@
+"""Read the files that the commands take: CSV, TSV, Parquet, LIBSVM and ``.npz``.
+
+A table becomes a data frame of float columns (numbers) and object columns (categories, as
+strings); missing values are NaN in both. Data stored as sparse stays a sparse matrix.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from zipfile import is_zipfile
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from pinvlearn.cli._errors import USAGE, UserError
+
+Note: TypeAlias = Callable[[str], None]
+Task: TypeAlias = Literal["classification", "regression"]
+
+# More classes than this, or fewer rows per class, and whole numbers are taken as quantities.
+MOST_CLASSES, ROWS_PER_CLASS = 50, 5
+OWN_TARGET = "y"
+"""What the target of a LIBSVM or ``.npz`` file is called."""
+
+DENSE_FROM = 0.25
+"""Share of non-zeros from which data stored as sparse is treated as a table."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a file holds: a data frame or a sparse matrix, and its own target if it has one."""
+
+    X: Any
+    y: Any = None
+
+    def frame(self) -> pd.DataFrame:
+        """The columns as a table; those of a sparse matrix are named 0, 1, 2, …"""
+        if isinstance(self.X, pd.DataFrame):
+            return self.X
+        return pd.DataFrame(self.X.toarray(), columns=[str(j) for j in range(self.X.shape[1])])
+
+
+def read(path: Path, note: Note) -> Data:
+    """Read any of the formats, by the ending of the name (with or without ``.gz``)."""
+    if not path.is_file():
+        raise UserError(f"there is no file {path}. Check the name and the folder.", USAGE)
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix not in READERS:
+        raise UserError(
+            f"{path} ends in {suffix or 'nothing'!r}; the ending tells the format and must be one "
+            f"of {', '.join(READERS)}. Rename or convert the file.",
+            USAGE,
+        )
+    if path.stat().st_size == 0:
+        raise UserError(f"{path} is empty. Give a file with at least a few rows.")
+    try:
+        data = READERS[suffix](path, note)
+    except (ImportError, MemoryError, UserError):
+        raise
+    except Exception as error:  # every reader has its own way to stumble over a damaged file
+        raise UserError(f"{path} could not be read as {suffix[1:]}: {error}") from error
+    if data.X.shape[0] == 0:
+        raise UserError(
+            f"{path} has column names but no rows. Give a file with at least a few rows."
+        )
+    return data
+
+
+def learning_data(
+    path: Path, target: str | None, task: Task | None, note: Note
+) -> tuple[Any, np.ndarray[Any, Any], Task]:
+    """The inputs, the target and the task of a file to learn from."""
+    X, y = split_target(read(path, note), target, note)
+    if task is None:
+        task, reason = infer_task(y)
+        note(f"{task}, since {reason} (--task says otherwise)")
+    return X, as_labels(y) if task == "classification" else as_quantities(y), task
+
+
+def split_target(data: Data, target: str | None, note: Note) -> tuple[Any, pd.Series]:
+    """The inputs and the target, without the rows whose target is missing."""
+    if data.y is not None and target in (None, OWN_TARGET):
+        X, y = data.X, pd.Series(data.y)
+    elif sparse.issparse(data.X):
+        own = "has none" if data.y is None else f"is called {OWN_TARGET!r}"
+        raise UserError(f"a sparse file brings its own target, and this one {own}.", USAGE)
+    else:
+        known = _listed([*data.X.columns, *([] if data.y is None else [OWN_TARGET])])
+        if target is None:
+            raise UserError(f"say which column to learn with --target; there are {known}.", USAGE)
+        if target not in data.X.columns:
+            raise UserError(f"there is no column {target!r}; there are {known}.", USAGE)
+        X, y = data.X.drop(columns=target), data.X[target]
+    if X.shape[1] == 0:
+        raise UserError(
+            f"the target {target!r} is the only column; there is nothing to learn from."
+        )
+    known_rows = y.notna().to_numpy()
+    if not known_rows.all():
+        note(f"{(~known_rows).sum()} of {len(y)} rows have no target and are left out")
+        X, y = X[known_rows], y[known_rows]
+    if len(y) < 2:
+        raise UserError(f"{len(y)} row with a target is too few to learn from. Give more rows.")
+    return X, y
+
+
+def infer_task(y: pd.Series) -> tuple[Task, str]:
+    """Classification or regression, and the reason."""
+    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
+        return "classification", "the target is not a number"
+    if (y % 1 != 0).any():
+        return "regression", "the target has fractions"
+    distinct = y.nunique()
+    if distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(y) or distinct <= 2:
+        return "classification", f"the target takes {distinct} whole values"
+    return "regression", f"the target takes {distinct} different whole values"
+
+
+def as_labels(y: pd.Series) -> np.ndarray[Any, Any]:
+    """The target as class labels: integers where it holds whole numbers, strings otherwise."""
+    number = pd.api.types.is_numeric_dtype(y) and not pd.api.types.is_bool_dtype(y)
+    if number and (y % 1 == 0).all():
+        labels = y.to_numpy().astype(np.int64)
+    else:
+        labels = y.astype(str).to_numpy().astype(str)
+    if len(np.unique(labels)) < 2:
+        raise UserError(
+            f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
+            "target column, or add rows of another class."
+        )
+    return labels
+
+
+def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
+    """The target as floats."""
+    values = pd.to_numeric(y, errors="coerce").to_numpy(dtype=float)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise UserError(
+            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Use --task "
+            "classification, or clean the column.",
+            USAGE,
+        )
+    return values
+
+
+def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFrame:
+    """Float columns and string columns, with NaN for what is missing.
+
+    `numbers` names the columns that a model expects to be numbers; without it, columns that hold
+    numbers are.
+    """
+    if numbers is None:
+        numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
+    numbers = set(numbers)
+    return pd.DataFrame(
+        {c: _numbers(frame[c]) if c in numbers else _categories(frame[c]) for c in frame.columns},
+        index=frame.index,
+    )
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    values = pd.to_numeric(column, errors="coerce").astype(float)
+    bad = (values.isna() & column.notna()) | np.isinf(values)
+    if bad.any():
+        raise UserError(
+            f"column {column.name!r} holds '{column[bad].iloc[0]}', where a finite number is "
+            "expected. Clean the column, or leave the cell empty."
+        )
+    return values
+
+
+def _categories(column: pd.Series) -> pd.Series:
+    return column.astype(object).map(str, na_action="ignore").where(column.notna(), np.nan)
+
+
+def _read_csv(path: Path, note: Note) -> Data:
+    data = _read_text(path, ",")
+    if data.X.shape[1] == 1 and ";" in data.X.columns[0]:
+        return _read_text(path, ";")
+    return data
+
+
+def _read_tsv(path: Path, note: Note) -> Data:
+    return _read_text(path, "\t")
+
+
+def _read_text(path: Path, separator: str) -> Data:
+    # "?" is how the UCI repository writes a missing value.
+    frame = pd.read_csv(path, sep=separator, na_values=["?"], skipinitialspace=True)
+    frame.columns = [str(c).strip() for c in frame.columns]
+    return Data(frame)
+
+
+def _read_parquet(path: Path, note: Note) -> Data:
+    frame = pd.read_parquet(path)
+    frame.columns = [str(c) for c in frame.columns]
+    return Data(frame)
+
+
+def _read_libsvm(path: Path, note: Note) -> Data:
+    # Index 0 is kept even where the file counts from 1, so that a column means the same in the
+    # file to learn from and in the file to predict.
+    X, y = load_svmlight_file(str(path), zero_based=True)
+    return Data(sparse.csr_array(X), y)
+
+
+def _read_npz(path: Path, note: Note) -> Data:
+    if not is_zipfile(path):  # NumPy stumbles twice, the second time on stderr
+        raise UserError(f"{path} could not be read as npz: it is damaged, or of another kind.")
+    with np.load(path, allow_pickle=False) as file:
+        parts = {name: file[name] for name in file.files}
+    if "y" not in parts and "Y_data" in parts:
+        raise UserError(f"{path} is multi-label, which the command line does not do. Use Python.")
+    if "is_test" in parts:
+        note(f"{path.name} marks test rows (is_test); all rows are used")
+    y = parts.get("y")
+    names = parts.get("target_names", np.array([]))
+    if y is not None and y.dtype.kind in "iub" and len(names) > 1 and y.max() < len(names):
+        y = names[y.astype(np.intp)]
+    if "X_data" in parts:
+        X = sparse.csr_array(
+            (parts["X_data"].astype(float), parts["X_indices"], parts["X_indptr"]),
+            shape=tuple(parts["X_shape"]),
+        )
+    elif "X" in parts:
+        X = _named(parts)
+    else:
+        raise UserError(
+            f"{path} holds {_listed(parts)}; it must hold X (rows × columns), or the parts X_data, "
+            "X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
+        )
+    return Data(X, y)
+
+
+def _named(parts: dict[str, Any]) -> pd.DataFrame:
+    """A dense ``X`` as a table, with names and categories where the file has them."""
+    X = np.atleast_2d(parts["X"])
+    names = parts.get("feature_names", [f"x{j}" for j in range(X.shape[1])])
+    frame = pd.DataFrame(X, columns=[str(name) for name in names])
+    categorical = np.flatnonzero(parts.get("categorical", []))
+    values = parts.get("category_values", [None] * len(categorical))
+    for j, text in zip(categorical, values, strict=True):
+        codes = X[:, j].astype(np.intp)
+        frame.isetitem(j, codes.astype(str) if text is None else np.array(text.split("|"))[codes])
+    return frame
+
+
+READERS: dict[str, Callable[[Path, Note], Data]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".parquet": _read_parquet,
+    ".libsvm": _read_libsvm,
+    ".svm": _read_libsvm,
+    ".svmlight": _read_libsvm,
+    ".npz": _read_npz,
+}
+
+
+def _listed(names: Iterable[object], most: int = 12) -> str:
+    texts = [str(name) for name in names]
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")

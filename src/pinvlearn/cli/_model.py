@@ -1,0 +1,149 @@
+"""From a table to a model: one scikit-learn Pipeline that does everything but read the file."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+
+from pinvlearn.cli._data import DENSE_FROM, Data, Note, tidy
+from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
+from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
+from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
+
+# name → (classifier, regressor, what its size is called)
+MODELS: dict[str, tuple[type, type, str | None]] = {
+    "rbf": (RBFNetworkClassifier, RBFNetworkRegressor, "n_kernels"),
+    "elm": (ELMClassifier, ELMRegressor, "n_hidden"),
+    "linear": (PinvClassifier, PinvRegressor, None),
+}
+
+MOST_CATEGORIES = 50
+"""Categories of one column that get an input of their own; rarer ones share one."""
+
+
+def build_learner(
+    name: str, task: str, *, size: int | None, gamma: float | str | None, **options: Any
+) -> Any:
+    """The learner, with the options that belong to it."""
+    classifier, regressor, size_name = MODELS[name]
+    if size is not None:
+        if size_name is None:
+            raise UserError(f"--size does not belong to --model {name}, which has none.", USAGE)
+        options[size_name] = size
+    if gamma is not None:
+        if name != "rbf":
+            raise UserError(f"--gamma belongs to --model rbf, not to {name}.", USAGE)
+        options["gamma"] = gamma
+    return (classifier if task == "classification" else regressor)(**options)
+
+
+def build_columns(X: Any) -> Any:
+    """Impute and standardise numbers, encode categories; sparse data is only scaled."""
+    if sparse.issparse(X):
+        return MaxAbsScaler()
+    numbers = [c for c in X.columns if X[c].dtype.kind == "f"]
+    categories = [c for c in X.columns if c not in numbers]
+    encode = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
+    )
+    missing = SimpleImputer(strategy="constant", fill_value="(missing)")
+    steps = [
+        ("numbers", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
+        ("categories", make_pipeline(missing, encode), categories),
+    ]
+    return ColumnTransformer([step for step in steps if step[2]])
+
+
+def build(X: Any, learner: Any) -> Pipeline:
+    """The whole model."""
+    return Pipeline([("columns", build_columns(X)), ("learner", learner)])
+
+
+def learning_inputs(X: Any, note: Note) -> Any:
+    """Inputs fit to learn from: a tidy table, or a matrix that is really sparse."""
+    if sparse.issparse(X):
+        if X.nnz < DENSE_FROM * np.prod(X.shape):
+            return X
+        frame = Data(X).frame()
+        return tidy(frame.loc[:, (frame != 0).any()])
+    X = tidy(X)
+    empty = [c for c in X.columns if X[c].isna().all()]
+    if empty:
+        note(f"left out, as they hold no value at all: {', '.join(empty)}")
+        X = X.drop(columns=empty)
+    if X.shape[1] == 0:
+        raise UserError("no column holds any value; there is nothing to learn from.")
+    _note_missing(X, note)
+    return X
+
+
+def inputs_for(model: Any, data: Data, note: Note) -> Any:
+    """The inputs that `model` expects, taken from `data`."""
+    names = getattr(model, "feature_names_in_", None)
+    width = model.n_features_in_
+    if sparse.issparse(data.X):
+        if names is None:
+            return _with_width(data.X, width)
+        if not all(name.isdecimal() for name in names):
+            raise UserError(f"the data is sparse, but the model needs columns: {', '.join(names)}.")
+        data = Data(_with_width(data.X, 1 + max(int(name) for name in names)))
+    frame = data.frame()
+    if names is None:
+        if frame.shape[1] != width:
+            raise UserError(f"the data has {frame.shape[1]} columns; the model needs {width}.")
+        return tidy(frame, frame.columns).to_numpy()
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise UserError(
+            f"the data lacks {len(missing)} of the {width} columns that the model learned from: "
+            f"{', '.join(missing[:12])}. Add them, or fit a model without them."
+        )
+    frame = tidy(frame[list(names)], set(names) - _category_columns(model))
+    _note_missing(frame, note)
+    return frame
+
+
+def leave_one_out(learner: Any, y: Any) -> dict[str, float]:
+    """The leave-one-out score of a fitted learner at its alpha: accuracy, or R²."""
+    chosen = np.argmin(np.abs(learner.alphas_ - learner.alpha_))
+    score = float(learner.loo_scores_[chosen])
+    if hasattr(learner, "classes_"):
+        return {"leave_one_out_accuracy": score}
+    spread = float(np.var(y))
+    return {"leave_one_out_r2": 1.0 + score / spread} if spread > 0 else {}
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Some rows of a table or a sparse matrix."""
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+def _category_columns(model: Any) -> set[str]:
+    if not isinstance(model, Pipeline) or not isinstance(model.steps[0][1], ColumnTransformer):
+        return set()
+    return {
+        c for kind, _, cols in model.steps[0][1].transformers_ if kind == "categories" for c in cols
+    }
+
+
+def _note_missing(X: pd.DataFrame, note: Note) -> None:
+    gaps = X.isna().sum()
+    if gaps.any():
+        columns = ", ".join(f"{name} ({count})" for name, count in gaps[gaps > 0].items())
+        note(
+            "missing values are filled in, numbers with the median of their column and categories "
+            f"as one of their own: {columns}"
+        )
+
+
+def _with_width(X: Any, width: int) -> Any:
+    """`X` with columns it does not mention added as zeros, and unknown ones left out."""
+    X = X.copy()
+    X.resize(X.shape[0], width)
+    return X

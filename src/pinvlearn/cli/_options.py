@@ -1,0 +1,48 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pinvlearn.cli._errors import USAGE, UserError
+
+FORMATS = "CSV, TSV, Parquet, LIBSVM or .npz"
+
+Target = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column to learn. LIBSVM and .npz files bring their own."),
+]
+Task = Annotated[
+    Literal["classification", "regression"] | None,
+    typer.Option(help="What the target is; inferred if not given."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file that could not be written before any work is done."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; give the name of a file to write.", USAGE)
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {path.parent} to write {path.name} into.", USAGE)
+
+
+def number_or_word(
+    option: str, text: str, words: tuple[str, ...], *, positive: bool
+) -> float | str:
+    """The value of an option that takes a number or one of a few words."""
+    if text in words:
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if 0 < value < float("inf") or (value == 0 and not positive):
+        return value
+    bound = "above 0" if positive else "of at least 0"
+    raise UserError(
+        f"{option} is {text!r}; give a finite number {bound}, or {' or '.join(words)}.", USAGE
+    )

@@ -1,0 +1,59 @@
+"""Results on stdout, as a table or as JSON; notes on stderr."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+class Output:
+    """How one run of a command speaks to its user."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+
+    def note(self, message: str) -> None:
+        """Say something the user should know that is not data."""
+        if not self.quiet:
+            typer.echo(f"note: {message}", err=True)
+
+    def record(self, title: str, values: Mapping[str, Any]) -> None:
+        """One thing with several properties."""
+        if self.as_json:
+            _print_json(values)
+            return
+        table = Table(title=title, title_justify="left", show_header=False)
+        for name, value in values.items():
+            table.add_row(name.replace("_", " "), _text(value))
+        Console().print(table)
+
+    def rows(
+        self, title: str, rows: Sequence[Mapping[str, str]], *, values: Mapping[str, Any]
+    ) -> None:
+        """Several things side by side; `values` is the same with full precision, for JSON."""
+        if self.as_json:
+            _print_json(values)
+            return
+        table = Table(title=title, title_justify="left")
+        for column, name in enumerate(rows[0]):
+            table.add_column(name, justify="left" if column == 0 else "right")
+        for row in rows:
+            table.add_row(*row.values())
+        Console().print(table)
+
+    def line(self, text: str) -> None:
+        """A closing remark to a table; JSON carries the same in its values."""
+        if not self.as_json:
+            typer.echo(text)
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _print_json(values: Mapping[str, Any]) -> None:
+    typer.echo(json.dumps(values, indent=2, default=str))

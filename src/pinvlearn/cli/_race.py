@@ -1,0 +1,110 @@
+"""The ways to learn that ``pinvlearn compare`` sets side by side, and how they are measured."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median, pstdev
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from pinvlearn.cli._model import build_columns, build_learner, take_rows
+from pinvlearn.displays import ConvergenceDisplay
+from pinvlearn.functional import range_basis
+from pinvlearn.learners.features import RBFFeatures
+from pinvlearn.linalg.stop import FlatGradient, Tolerance
+from pinvlearn.persistence import written_whole
+
+# Name → options of the RBF network. The first three are those of [JL19], whose pseudo-inverse has
+# no ridge and needs no leave-one-out; the last is what a user gets by default.
+METHODS: dict[str, dict[str, Any]] = {
+    "exact SVD": {"alpha": 0.0, "solver": "svd", "loo_scoring": None},
+    "fast SVD": {"alpha": 0.0, "solver": "fast-svd", "loo_scoring": None},
+    "gradient stop": {"alpha": 0.0, "solver": "grad-svd", "loo_scoring": None},
+    "auto": {},
+}
+GAMMA = 1 / 72
+"""Width on standardised columns that reproduces the column fractions of [JL19]."""
+
+Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+class Run(NamedTuple):
+    """One fit on one split."""
+
+    score: float
+    rank: int
+    seconds: float
+
+
+def splits(task: str, y: Any, folds: int, seed: int) -> list[Split]:
+    """Folds of cross-validation, or one 70/30 split; classes in proportion."""
+    splitter: Any
+    if folds > 1:
+        kind = StratifiedKFold if task == "classification" else KFold
+        splitter = kind(folds, shuffle=True, random_state=seed)
+    else:
+        kind = StratifiedShuffleSplit if task == "classification" else ShuffleSplit
+        splitter = kind(1, test_size=0.3, random_state=seed)
+    return list(splitter.split(y, y))
+
+
+def race(
+    X: Any,
+    y: Any,
+    task: str,
+    splits: list[Split],
+    *,
+    kernels: int,
+    seed: int,
+    callback: Callable[[int, str], None],
+) -> dict[str, dict[str, float]]:
+    """Every method on every split: mean score and rank, median seconds, ratio to the first."""
+
+    def learner(options: dict[str, Any], size: int = kernels) -> Any:
+        return build_learner("rbf", task, size=size, gamma=GAMMA, random_state=seed, **options)
+
+    warm_up = np.random.default_rng(seed).standard_normal((200, 5))
+    for options in METHODS.values():  # the first call pays for imports and thread pools
+        learner(options, size=50).fit(warm_up, warm_up[:, 0] > 0)
+    runs: dict[str, list[Run]] = {name: [] for name in METHODS}
+    for fold, (train, test) in enumerate(splits):
+        columns = build_columns(X)
+        X_train = columns.fit_transform(take_rows(X, train))
+        X_test = columns.transform(take_rows(X, test))
+        for step, (name, options) in enumerate(METHODS.items()):
+            callback(fold * len(METHODS) + step, name)
+            model = learner(options)
+            start = time.perf_counter()
+            model.fit(X_train, y[train])
+            seconds = time.perf_counter() - start
+            runs[name].append(Run(model.score(X_test, y[test]), int(model.rank_), seconds))
+    return _summary(runs)
+
+
+def _summary(runs: dict[str, list[Run]]) -> dict[str, dict[str, float]]:
+    exact = median(run.seconds for run in next(iter(runs.values())))
+    return {
+        name: {
+            "score": mean(run.score for run in of),
+            "std": pstdev(run.score for run in of),
+            "rank": mean(run.rank for run in of),
+            "fit_seconds": median(run.seconds for run in of),
+            "ratio": median(run.seconds for run in of) / exact,
+        }
+        for name, of in runs.items()
+    }
+
+
+def draw(X: Any, name: str, file: Path, *, kernels: int, seed: int) -> None:
+    """Draw how the basis of the network's features grows on all rows, and where each rule stops."""
+    inputs = build_columns(X).fit_transform(X)
+    H = RBFFeatures(n_kernels=kernels, gamma=GAMMA, random_state=seed).fit_transform(inputs)
+    gradient = range_basis(H, FlatGradient(), rng=seed)
+    whole = range_basis(H, Tolerance(), rng=seed)
+    stops = {"gradient stop": gradient.rank, "fast SVD": whole.rank}
+    display = ConvergenceDisplay.from_basis(whole, stops=stops, name=name)
+    with written_whole(file) as draft:
+        display.figure_.savefig(draft, dpi=150)

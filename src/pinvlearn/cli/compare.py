@@ -1,0 +1,97 @@
+"""``pinvlearn compare``: the paper's three ways to learn, and ours, side by side."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pinvlearn._progress import progress
+from pinvlearn.cli._errors import guarded
+from pinvlearn.cli._options import FORMATS, Json, Quiet, Seed, Target, Task, check_folder
+from pinvlearn.cli._output import Output
+
+DEFAULT_PLOT = Path("pinvlearn-convergence.png")
+
+
+@guarded
+def compare(
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", help=f"{FORMATS}.", show_default="scikit-learn's digits"),
+    ] = None,
+    target: Target = None,
+    task: Task = None,
+    folds: Annotated[
+        int, typer.Option(min=1, help="Folds of cross-validation; 1 is one 70/30 split.")
+    ] = 1,
+    kernels: Annotated[int, typer.Option(min=1, help="Kernels of the network.")] = 1000,
+    plot: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to draw the convergence.")
+    ] = DEFAULT_PLOT,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare exact SVD, fast SVD, gradient stop and auto on an RBF network.
+
+    Accuracy (or R²), rank, seconds to fit and their ratio to the exact SVD; and a plot of the
+    decomposition error with the column where each rule stops (Figs. 8 and 9 of the paper).
+    """
+    from pinvlearn.cli import _data, _model, _race
+
+    output = Output(as_json=as_json, quiet=quiet)
+    check_folder(plot)
+    if data is None:
+        title, task, (X, y) = "digits", "classification", _digits()
+    else:
+        title = data.name
+        X, y, task = _data.learning_data(data, target, task, output.note)
+    X = _model.learning_inputs(X, output.note)
+
+    splits = _race.splits(task, y, folds, seed)
+    with progress(len(splits) * len(_race.METHODS), quiet=quiet) as show:
+        results = _race.race(X, y, task, splits, kernels=kernels, seed=seed, callback=show)
+    drawn: Path | None = plot
+    try:
+        name = f"{title}, {kernels} kernels"
+        _race.draw(X, name, plot, kernels=kernels, seed=seed)
+    except ImportError as error:  # the table is worth having without the picture
+        output.note(f"no plot: {error}")
+        drawn = None
+
+    score = "accuracy" if task == "classification" else "R²"
+    how = f"{folds} folds" if folds > 1 else "one 70/30 split"
+    output.rows(
+        f"RBF network of {kernels} kernels on {title} ({X.shape[0]} × {X.shape[1]}), {how}",
+        [_row(name, result, score, spread=folds > 1) for name, result in results.items()],
+        values={
+            "data": title,
+            "rows": X.shape[0],
+            "columns": X.shape[1],
+            "kernels": kernels,
+            "folds": folds,
+            "score": score,
+            "methods": results,
+            "plot": drawn,
+        },
+    )
+    if drawn is not None:
+        output.line(f"convergence plot: {drawn}")
+
+
+def _row(name: str, result: dict[str, float], score: str, *, spread: bool) -> dict[str, str]:
+    return {
+        "method": name,
+        f"test {score}": f"{result['score']:.4f}" + (f" ± {result['std']:.4f}" if spread else ""),
+        "rank": f"{result['rank']:.0f}",
+        "fit seconds": f"{result['fit_seconds']:.3f}",
+        "ratio to exact": f"{result['ratio']:.2f}",
+    }
+
+
+def _digits() -> tuple[Any, Any]:
+    import pandas as pd
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return pd.DataFrame(X).rename(columns=str), y

@@ -1,0 +1,89 @@
+"""``pinvlearn fit``: learn a model from a file."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from pinvlearn.cli._errors import guarded
+from pinvlearn.cli._options import (
+    FORMATS,
+    Json,
+    Quiet,
+    Seed,
+    Target,
+    Task,
+    check_folder,
+    number_or_word,
+)
+from pinvlearn.cli._output import Output
+
+
+@guarded
+def fit(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
+    target: Target = None,
+    model: Annotated[Literal["rbf", "elm", "linear"], typer.Option(help="What to learn.")] = "rbf",
+    task: Task = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")
+    ] = Path("model.skops"),
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Kernels or hidden units.", show_default="1000")
+    ] = None,
+    gamma: Annotated[
+        str | None,
+        typer.Option(help="Kernel width: a number, scale or auto.", show_default="scale"),
+    ] = None,
+    alpha: Annotated[
+        str, typer.Option(help="Ridge: a number, 0 for none, or auto (by leave-one-out).")
+    ] = "auto",
+    solver: Annotated[
+        Literal["auto", "svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr"],
+        typer.Option(help="How to solve."),
+    ] = "auto",
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a model from DATA and save it.
+
+    Columns of numbers are standardised, other columns one-hot encoded, missing values filled in.
+    """
+    from pinvlearn.cli import _data, _model
+    from pinvlearn.persistence import save
+
+    output = Output(as_json=as_json, quiet=quiet)
+    options: dict[str, Any] = {
+        "size": size,
+        "gamma": gamma and number_or_word("--gamma", gamma, ("scale", "auto"), positive=True),
+        "alpha": number_or_word("--alpha", alpha, ("auto",), positive=False),
+        "solver": solver,
+        "random_state": seed,
+    }
+    check_folder(out)
+    X, y, task = _data.learning_data(data, target, task, output.note)
+    learner = _model.build_learner(model, task, **options)
+    X = _model.learning_inputs(X, output.note)
+    pipeline = _model.build(X, learner)
+
+    start = time.perf_counter()
+    pipeline.fit(X, y)
+    seconds = time.perf_counter() - start
+    for message in learner.report_.notes:
+        output.note(message)
+    save(pipeline, out)
+
+    values = {"model": type(learner).__name__, "rows": X.shape[0], "columns": X.shape[1]}
+    if task == "classification":
+        values["classes"] = len(learner.classes_)
+    values |= {
+        "alpha": float(learner.alpha_),
+        "rank": int(learner.rank_),
+        **_model.leave_one_out(learner, y),
+        "fit_seconds": round(seconds, 3),
+        "solved_by": f"{learner.report_.method}: {learner.report_.reason}",
+        "saved": str(out),
+    }
+    output.record(str(data), values)

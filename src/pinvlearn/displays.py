@@ -1,0 +1,217 @@
+"""Plots as Display objects, in scikit-learn's manner; matplotlib is loaded on the first plot."""
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from pinvlearn.linalg.rangefinder import RangeBasis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKERS = "osDv^P*X"
+
+
+class ConvergenceDisplay:
+    """How the decomposition error falls while a basis grows ([JL19]_, Figs. 8 and 9).
+
+    The curve is solid until the first stop and dashed after it, and each stop is marked: with
+    the stops of both rules the solid part is what the gradient stop computes and the whole curve
+    what the tolerance alone computes.
+
+    Parameters
+    ----------
+    errors : array of shape (columns + 1,)
+        The error of Eq. (18) after 0, 1, 2, … columns.
+    stops : mapping of str to int, optional
+        Name of a stop rule → the number of columns at which it stopped.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of matplotlib Line2D
+        The solid and, where there is one, the dashed part.
+    stops_ : dict of str to Line2D
+        The marks.
+
+    References
+    ----------
+    .. [JL19] N. Jankowski, R. Linowiecki, "A fast neural network learning algorithm with
+       approximate singular value decomposition", Int. J. Appl. Math. Comput. Sci. 29(3), 2019.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn
+    >>> A = np.random.default_rng(0).random((80, 40))
+    >>> basis = pinvlearn.range_basis(A, pinvlearn.Rank(30), rng=0)
+    >>> display = pinvlearn.ConvergenceDisplay.from_basis(basis, stops={"rank 20": 20})
+    """
+
+    def __init__(self, errors: npt.ArrayLike, *, stops: Mapping[str, int] | None = None) -> None:
+        self.errors = np.asarray(errors, dtype=float)
+        self.stops = dict(stops or {})
+        if self.errors.ndim != 1 or not self.errors.size:
+            raise ValueError(
+                f"errors has shape {self.errors.shape}; give one error per number of columns, "
+                "such as the `errors` of range_basis."
+            )
+        last = self.errors.size - 1
+        for name, column in self.stops.items():
+            if not 0 <= column <= last:
+                raise ValueError(
+                    f"stop {name!r} is at column {column}, but the errors cover columns 0 to "
+                    f"{last}. Draw the basis that grew longest."
+                )
+
+    @classmethod
+    def from_basis(
+        cls,
+        basis: RangeBasis | npt.ArrayLike,
+        *,
+        ax: "Axes | None" = None,
+        stops: Mapping[str, int] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the errors of a `RangeBasis` (or the plain sequence); `kwargs` go to `plot`."""
+        errors = basis.errors if isinstance(basis, RangeBasis) else basis
+        return cls(errors, stops=stops).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: "Axes | None" = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        ax = _axes(ax)
+        # An exact basis ends at zero, which a log axis lacks: draw it at the least error above it.
+        errors = np.maximum(self.errors, self.errors[self.errors > 0].min(initial=np.inf))
+        columns = np.arange(errors.size)
+        first = min(self.stops.values(), default=errors.size - 1)
+        style = {"linewidth": 1.5} | kwargs
+        (solid,) = ax.plot(columns[: first + 1], errors[: first + 1], label=name, **style)
+        self.lines_ = [solid]
+        style["color"] = solid.get_color()
+        if first < errors.size - 1:
+            self.lines_ += ax.plot(columns[first:], errors[first:], **style | {"linestyle": "--"})
+        self.stops_ = {}
+        for marker, (stop, column) in zip(_MARKERS * 8, self.stops.items(), strict=False):
+            (self.stops_[stop],) = ax.plot(
+                column,
+                errors[column],
+                marker=marker,
+                linestyle="none",
+                color=style["color"],
+                label=f"{stop}: {column} columns",
+            )
+        ax.set(yscale="log", xlabel="columns of the basis", ylabel="decomposition error, Eq. (18)")
+        if name is not None or self.stops:
+            ax.legend()
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
+        return self
+
+
+class AlphaPathDisplay:
+    """The leave-one-out score over the path of `alpha`, with the chosen one marked.
+
+    Parameters
+    ----------
+    alphas, scores : arrays of shape (n_alphas,)
+        The path and its scores; larger is better.
+    alpha : float
+        The chosen one.
+    score_name : str, default="leave-one-out score"
+        Label of the vertical axis.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    line_, chosen_ : matplotlib Line2D
+        The path and the mark.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 5))
+    >>> model = pinvlearn.PinvRegressor().fit(X, X @ np.ones(5) + rng.standard_normal(60))
+    >>> display = pinvlearn.AlphaPathDisplay.from_estimator(model)
+    """
+
+    def __init__(
+        self,
+        alphas: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        *,
+        alpha: float,
+        score_name: str = "leave-one-out score",
+    ) -> None:
+        self.alphas = np.asarray(alphas, dtype=float)
+        self.scores = np.asarray(scores, dtype=float)
+        self.alpha = float(alpha)
+        self.score_name = score_name
+        if self.alphas.ndim != 1 or self.alphas.shape != self.scores.shape:
+            raise ValueError(
+                f"alphas has shape {self.alphas.shape} and scores {self.scores.shape}; give one "
+                "score per alpha."
+            )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw the path of a fitted learner, or of the last step of a fitted Pipeline."""
+        learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        check_is_fitted(learner)
+        alphas = getattr(learner, "alphas_", None)
+        scores = getattr(learner, "loo_scores_", None)
+        if alphas is None or scores is None:
+            raise ValueError(
+                f"this {type(learner).__name__} has no leave-one-out scores over alpha. Fit a "
+                "pinvlearn learner with alpha='auto' or an array, and loo_scoring not None."
+            )
+        names = {"accuracy": "leave-one-out accuracy", "mse": "− leave-one-out squared error"}
+        name = names.get(learner.loo_scoring, "leave-one-out score")
+        display = cls(alphas, scores, alpha=learner.alpha_, score_name=name)
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        ax = _axes(ax)
+        order = np.argsort(self.alphas)
+        alphas, scores = self.alphas[order], self.scores[order]
+        (self.line_,) = ax.plot(alphas, scores, **{"marker": "."} | kwargs)
+        (self.chosen_,) = ax.plot(
+            self.alpha,
+            scores[np.argmin(np.abs(alphas - self.alpha))],
+            marker="o",
+            linestyle="none",
+            color=self.line_.get_color(),
+            label=f"chosen: {self.alpha:.3g}",
+        )
+        positive = alphas[alphas > 0]
+        if alphas[0] > 0:
+            ax.set_xscale("log")
+        elif positive.size:  # alpha = 0 belongs to the path but not to a log axis
+            ax.set_xscale("symlog", linthresh=positive[0])
+        ax.set(xlabel="alpha", ylabel=self.score_name)
+        ax.legend()
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
+        return self
+
+
+def _axes(ax: "Axes | None") -> "Axes":
+    if ax is not None:
+        return ax
+    axes: Axes = _pyplot().subplots(layout="constrained")[1]
+    return axes
+
+
+def _pyplot() -> ModuleType:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "plots need matplotlib: pip install pinvlearn[plot]", name="matplotlib"
+        ) from error
+    return pyplot

@@ -1,0 +1,329 @@
+"""A read-out's problem and its factors: decompositions from which every ridge solution follows.
+
+The problem is  min over B, b of  Σ_i w_i ‖h_i B + b - y_i‖² + alpha·‖B‖²  for rows (h_i, y_i, w_i).
+With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (ZᵀZ + alpha)⁻¹ Zᵀ Y.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from pinvlearn._arrays import Array, Matrix, is_sparse, lapack
+from pinvlearn.summaries import Gram, Moments
+
+EPS = float(np.finfo(np.float64).eps)
+T = TypeVar("T")
+BlockFunction = Callable[[Matrix, Array, Array | None], T]
+
+
+class Rows(Protocol):
+    """Rows (H, Y, weights) that come in blocks: what an engine supplies."""
+
+    @property
+    def Y(self) -> Array:
+        """Targets of all rows."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of H."""
+
+    def each(self, function: BlockFunction[T]) -> Iterator[T]:
+        """function(H, Y, weights) of every block, in row order."""
+
+    def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
+        """The merged results of all blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Center:
+    """Weighted means about which a problem is solved (zeros without an intercept)."""
+
+    H_mean: Array
+    Y_mean: Array
+    total: float
+    intercept: bool
+
+    def offset(self, coef: Array) -> Array:
+        """The intercept that belongs to coefficients."""
+        return self.Y_mean - self.H_mean @ coef
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """All rows at once: Z and Y centred and scaled by the root of the weights."""
+
+    Z: Array
+    Y: Array
+    center: Center
+
+
+Score = Callable[[Array, Array], Array]
+"""(targets, leave-one-out predictions), both (rows, alphas, targets), to scores (rows, alphas)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows to be fitted.
+
+    Attributes
+    ----------
+    rows : Rows
+    intercept : bool
+    score : callable or None
+        What leave-one-out judges by; None for no leave-one-out.
+    rng : numpy.random.Generator
+        A stream for the solvers that sample.
+    """
+
+    rows: Rows
+    intercept: bool
+    score: Score | None
+    rng: np.random.Generator
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of H."""
+        return len(self.rows.Y), self.rows.n_columns
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Centred second moments, folded over the blocks once."""
+        return self.rows.fold(Gram.of, operator.iadd).moments(self.intercept)
+
+    def center(self, moments: Moments) -> Center:
+        """The means as the factors want them."""
+        return Center(moments.H_mean, moments.Y_mean, moments.total, self.intercept)
+
+    def stacked(self) -> tuple[Matrix, Array, Array | None]:
+        """H, Y and weights of all blocks together; H stays sparse if its blocks are."""
+        blocks = list(self.rows.each(lambda H, Y, w: (H, Y, w)))
+        stack = scipy.sparse.vstack if is_sparse(blocks[0][0]) else np.vstack
+        weights = [w for _, _, w in blocks if w is not None]
+        H = stack([H for H, _, _ in blocks])
+        Y = np.vstack([Y for _, Y, _ in blocks])
+        return H, Y, np.concatenate(weights) if weights else None
+
+    def dense(self) -> Dense:
+        """All rows as dense arrays, centred and scaled; memory m·p."""
+        H, Y, weights = self.stacked()
+        Z: Array = H.toarray() if is_sparse(H) else H
+        total = float(len(Y) if weights is None else weights.sum())
+        H_mean, Y_mean = np.zeros(Z.shape[1]), np.zeros(Y.shape[1])
+        if self.intercept:
+            H_mean = np.average(Z, axis=0, weights=weights)
+            Y_mean = np.average(Y, axis=0, weights=weights)
+            Z, Y = Z - H_mean, Y - Y_mean
+        if weights is not None:
+            root = np.sqrt(weights)[:, None]
+            Z, Y = Z * root, Y * root
+        return Dense(Z, Y, Center(H_mean, Y_mean, total, self.intercept))
+
+
+@dataclass(frozen=True, eq=False)
+class Spectral:
+    """ZᵀZ = V diag(s²) Vᵀ and ZᵀY = V·C: one factor for every alpha.
+
+    Parameters
+    ----------
+    rcond : float
+        Values of s at or below rcond·s[0] count as zero.
+    noise : float
+        Absolute error of s² (0 for decompositions of Z itself).
+    """
+
+    V: Array
+    s: Array
+    C: Array
+    center: Center
+    rcond: float
+    noise: float = 0.0
+
+    serves_path = True
+
+    @property
+    def rank(self) -> int:
+        """Number of directions above the cut-off."""
+        return int(np.count_nonzero(self._keep))
+
+    @property
+    def largest(self) -> float:
+        """Largest eigenvalue of ZᵀZ."""
+        return float(self.s[0] ** 2) if len(self.s) else 0.0
+
+    @property
+    def condition(self) -> float:
+        """Largest over smallest singular value kept."""
+        kept = self.s[self._keep]
+        return float(kept[0] / kept[-1]) if len(kept) else 1.0
+
+    @property
+    def _keep(self) -> Any:
+        return (self.s > self.rcond * self.s[:1]) & (self.s > 0.0)
+
+    def inverse(self, alpha: float) -> Array:
+        """1 / (s² + alpha) in the directions kept; without ridge the others are cut off."""
+        keep = self._keep if alpha == 0.0 else np.ones(len(self.s), dtype=bool)
+        return np.divide(1.0, self.s**2 + alpha, out=np.zeros_like(self.s), where=keep)
+
+    @property
+    def rhs(self) -> Array:
+        """ZᵀY."""
+        product: Array = self.V @ self.C
+        return product
+
+    def coef(self, alpha: float) -> Array:
+        """Solution for one alpha, p·k·t flops."""
+        solution: Array = self.V @ (self.inverse(alpha)[:, None] * self.C)
+        return solution
+
+    def solve(self, rhs: Array, alpha: float) -> Array:
+        """(ZᵀZ + alpha)⁻¹ rhs within the directions kept."""
+        solution: Array = self.V @ (self.inverse(alpha)[:, None] * (self.V.T @ rhs))
+        return solution
+
+    def leverage(self, Z: Array, alphas: Array) -> Array:
+        """All alphas from one product Z·V."""
+        P = Z @ self.V
+        P *= P
+        diagonal: Array = P @ np.stack([self.inverse(alpha) for alpha in alphas], axis=1)
+        return diagonal
+
+    def error(self, alpha: float) -> float:
+        """Relative error that `noise` leaves in a solution: noise / (smallest kept s² + alpha)."""
+        kept = self.s[self._keep] if alpha == 0.0 else self.s
+        return self.noise / (kept[-1] ** 2 + alpha) if self.noise and len(kept) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CholeskyFactor:
+    """LLᵀ = ZᵀZ + alpha, factored anew for each alpha.
+
+    Where ZᵀZ + alpha is not positive definite to working precision, `shift` times the trace is
+    added to the factored matrix; refinement then carries the solution towards that of alpha.
+    """
+
+    moments: Moments
+    center: Center
+    shift: float = 1e-13
+    _cache: dict[float, tuple[Array, float, bool]] = field(default_factory=dict, repr=False)
+
+    serves_path = False
+
+    @property
+    def rank(self) -> int:
+        """All columns: a Cholesky factor has full rank or does not exist."""
+        return len(self.moments.G)
+
+    @property
+    def condition(self) -> float:
+        """Root of the condition number of ZᵀZ + alpha for the alpha last factored, by pocon."""
+        ((_, smallest, _),) = self._cache.values()
+        return float(np.sqrt(max(self.largest / smallest, 1.0)))
+
+    @property
+    def largest(self) -> float:
+        """Upper bound on the largest eigenvalue of ZᵀZ."""
+        return float(np.linalg.norm(self.moments.G))
+
+    @property
+    def rhs(self) -> Array:
+        """ZᵀY."""
+        return self.moments.C
+
+    def coef(self, alpha: float) -> Array:
+        """Solution for one alpha."""
+        return self.solve(self.rhs, alpha)
+
+    def solve(self, rhs: Array, alpha: float) -> Array:
+        """(ZᵀZ + alpha)⁻¹ rhs by two triangular solves."""
+        L, _, _ = self._factored(alpha)
+        solution: Array = scipy.linalg.cho_solve((L, True), rhs, check_finite=False)
+        return solution
+
+    def leverage(self, Z: Array, alphas: Array) -> Array:
+        """One triangular solve for each alpha."""
+        columns = []
+        for alpha in alphas:
+            L, _, _ = self._factored(float(alpha))
+            half = scipy.linalg.solve_triangular(L, Z.T, lower=True, check_finite=False)
+            columns.append(np.einsum("ij,ij->j", half, half))
+        return np.stack(columns, axis=1)
+
+    def error(self, alpha: float) -> float:
+        """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""
+        return EPS * self.moments.magnitude / max(self._factored(alpha)[1], 1e-300)
+
+    def exists(self, alpha: float) -> bool:
+        """Whether ZᵀZ + alpha could be factored as it is."""
+        try:
+            return not self._factored(alpha)[2]
+        except np.linalg.LinAlgError:
+            return False
+
+    def _factored(self, alpha: float) -> tuple[Array, float, bool]:
+        """Lower factor, estimate of the smallest eigenvalue, and whether a shift was needed."""
+        if alpha not in self._cache:
+            self._cache.clear()  # one p × p factor at a time
+            self._cache[alpha] = self._factor(alpha)
+        return self._cache[alpha]
+
+    def _factor(self, alpha: float) -> tuple[Array, float, bool]:
+        G = self.moments.G
+        least = 4.0 * EPS * self.moments.magnitude
+        for ridge in (alpha, alpha + self.shift * self.moments.magnitude):
+            shifted_gram = np.array(G, order="F")
+            shifted_gram[np.diag_indices_from(G)] += ridge
+            norm = np.linalg.norm(shifted_gram, 1)
+            L, info = lapack("potrf", G)(shifted_gram, lower=True, overwrite_a=True, clean=True)
+            if info == 0:
+                rcond, _ = lapack("pocon", G)(L, norm, uplo="L")
+                if rcond * norm > least:
+                    return L, float(rcond * norm), ridge != alpha
+        raise np.linalg.LinAlgError(
+            "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
+            'Use solver="qr" or "svd", or a larger alpha.'
+        )
+
+
+def spectral_from_moments(moments: Moments, center: Center, n_rows: int) -> Spectral:
+    """Eigendecomposition of the p × p Gram matrix."""
+    values, V = scipy.linalg.eigh(moments.G, check_finite=False, driver="evd")
+    s = np.sqrt(values[::-1].clip(min=0.0))
+    noise = EPS * moments.magnitude
+    V = V[:, ::-1]
+    rcond = float(np.sqrt(noise * max(n_rows, len(s)) / max(values[-1], 1e-300)))
+    return Spectral(V, s, V.T @ moments.C, center, min(rcond, 1.0), noise)
+
+
+def spectral_from_rows(problem: Problem) -> Spectral:
+    """Eigendecomposition of the m × m matrix ZZᵀ: for fewer rows than columns, sparse or dense."""
+    H, Y, weights = problem.stacked()
+    m = len(Y)
+    root = np.ones(m) if weights is None else np.sqrt(weights)
+    total = float(root @ root)
+    unit = root / np.sqrt(total) if problem.intercept else np.zeros(m)
+    product = H @ H.T
+    K = (product.toarray() if is_sparse(product) else product) * np.outer(root, root)
+    magnitude = float(np.trace(K))
+    mean = K @ unit
+    K -= np.outer(unit, mean) + np.outer(mean, unit) - (unit @ mean) * np.outer(unit, unit)
+    values, U = scipy.linalg.eigh(K, check_finite=False, driver="evd")
+    noise = EPS * magnitude
+    keep = (values > noise * m)[::-1]
+    values, U = values[::-1][keep], U[:, ::-1][:, keep]
+    s = np.sqrt(values)
+    H_mean = np.asarray(H.T @ (root * unit)).ravel() / np.sqrt(total)
+    Y_mean = (root * unit) @ Y / np.sqrt(total)
+    # V = ZᵀU / s with Z = diag(root)(H - mean)
+    weighted = U * root[:, None]
+    V = (np.asarray(H.T @ weighted) - np.outer(H_mean, weighted.sum(axis=0))) / s
+    C = s[:, None] * (weighted.T @ (Y - Y_mean))
+    return Spectral(V, s, C, Center(H_mean, Y_mean, total, problem.intercept), 0.0, noise)

@@ -1,0 +1,53 @@
+"""Activations of a random layer by name: functions that may work in place on a fresh array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.special
+
+from pinvlearn._arrays import Array
+
+Activation = Callable[[Array], Array]
+
+
+def sigmoid(Z: Array) -> Array:
+    """1 / (1 + exp(-z))."""
+    result: Array = scipy.special.expit(Z, out=Z)
+    return result
+
+
+def tanh(Z: Array) -> Array:
+    """Hyperbolic tangent."""
+    return np.tanh(Z, out=Z)
+
+
+def relu(Z: Array) -> Array:
+    """max(z, 0)."""
+    return np.maximum(Z, 0.0, out=Z)
+
+
+def sine(Z: Array) -> Array:
+    """sin(z)."""
+    return np.sin(Z, out=Z)
+
+
+def hardlimit(Z: Array) -> Array:
+    """1 where z ≥ 0, else 0."""
+    return np.greater_equal(Z, 0.0).astype(Z.dtype)
+
+
+def identity(Z: Array) -> Array:
+    """z itself."""
+    return Z
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "sigmoid": sigmoid,
+    "tanh": tanh,
+    "relu": relu,
+    "sine": sine,
+    "hardlimit": hardlimit,
+    "identity": identity,
+}

@@ -1,0 +1,81 @@
+"""Hidden layers with random weights, and the inputs themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn.features.activations import ACTIVATIONS, Activation
+
+WEIGHTS = ("gaussian", "uniform")
+
+
+@dataclass(frozen=True, eq=False)
+class RandomLayer:
+    """X ↦ activation(X W + b): the hidden layer of an extreme learning machine [JL19] Eq. (4)."""
+
+    W: Array
+    b: Array
+    activation: str | Activation = "sigmoid"
+
+    @property
+    def n_columns(self) -> int:
+        """Number of hidden units."""
+        return len(self.b)
+
+    def __call__(self, X: Matrix) -> Array:
+        Z = np.asarray(X @ self.W.astype(X.dtype, copy=False))
+        Z += self.b.astype(Z.dtype, copy=False)
+        act = ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
+        return act(Z)
+
+
+def draw_layer(
+    n_features: int,
+    n_hidden: int,
+    *,
+    activation: str | Activation = "sigmoid",
+    weights: str = "gaussian",
+    scale: float = 1.0,
+    rng: np.random.Generator,
+) -> RandomLayer:
+    """A random layer whose sums X W + b have about unit variance times scale² on standardised X.
+
+    Weights are divided by √n_features: without that, wide inputs drive every unit of a saturating
+    activation to its limits.
+    """
+    size = (n_features + 1, n_hidden)
+    if weights == "gaussian":
+        drawn = rng.standard_normal(size)
+    else:
+        drawn = rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size)
+    return RandomLayer(drawn[1:] * (scale / np.sqrt(n_features)), drawn[0] * scale, activation)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """X ↦ X: linear learning, [JL19] Eq. (6)."""
+
+    n_columns: int
+
+    def __call__(self, X: Matrix) -> Matrix:
+        return X
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """X ↦ [hidden(X), X]: direct links put the inputs beside the hidden units."""
+
+    hidden: Any
+    n_inputs: int
+
+    @property
+    def n_columns(self) -> int:
+        """Hidden units and inputs."""
+        return int(self.hidden.n_columns) + self.n_inputs
+
+    def __call__(self, X: Matrix) -> Array:
+        return np.hstack([self.hidden(X), X.toarray() if is_sparse(X) else X])

@@ -1,0 +1,78 @@
+"""Radial basis functions around given centres."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.spatial.distance
+
+from pinvlearn._arrays import Array, Matrix, is_sparse
+
+
+def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:
+    """exp(-gamma·‖x - c‖²) for all pairs of rows, as one matrix product and one exponential.
+
+    With x̃ = [x, ‖x‖², 1] and c̃ = [2c, -1, -‖c‖²] the exponent is gamma·x̃·c̃.  Both are taken
+    about the centres' mean, since ‖x‖² - 2x·c + ‖c‖² loses what ‖x‖ exceeds ‖x - c‖ by.
+    """
+    if is_sparse(X) or is_sparse(centers):
+        return _gaussian_sparse(X, centers, gamma)
+    middle = centers.mean(axis=0)
+    X, C = X - middle, centers - middle
+    ones = np.ones((len(X), 1), dtype=X.dtype)
+    left = np.hstack([X, np.einsum("ij,ij->i", X, X)[:, None], ones])
+    squares = np.einsum("ij,ij->i", C, C)[:, None]
+    right = gamma * np.hstack([2.0 * C, -np.ones_like(squares), -squares])
+    exponent = left @ right.T.astype(X.dtype)
+    np.minimum(exponent, 0.0, out=exponent)
+    return np.exp(exponent, out=exponent)
+
+
+def _gaussian_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
+    product = X @ centers.T
+    exponent: Array = (product.toarray() if is_sparse(product) else np.asarray(product)) * 2.0
+    exponent -= _row_squares(X)[:, None]
+    exponent -= _row_squares(centers)
+    exponent *= gamma
+    np.minimum(exponent, 0.0, out=exponent)
+    return np.exp(exponent, out=exponent)
+
+
+def _row_squares(X: Matrix) -> Array:
+    squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares).ravel()
+
+
+def laplace(X: Matrix, centers: Matrix, gamma: float) -> Array:
+    """exp(-gamma·‖x - c‖₁) for all pairs of rows; sparse rows are made dense a block at a time."""
+    X = X.toarray() if is_sparse(X) else X
+    C = centers.toarray() if is_sparse(centers) else centers
+    distance = scipy.spatial.distance.cdist(X, C, "cityblock")
+    distance *= -gamma
+    return np.exp(distance, out=distance).astype(X.dtype, copy=False)
+
+
+RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {
+    "gaussian": gaussian,
+    "laplace": laplace,
+}
+"""Radial functions by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class RadialBasis:
+    """X ↦ [g(x, c₁), …, g(x, c_p)]: the kernels of [JL19] Eq. (7), without its column of ones."""
+
+    centers: Matrix
+    gamma: float
+    kernel: str = "gaussian"
+
+    @property
+    def n_columns(self) -> int:
+        """Number of centres."""
+        return int(self.centers.shape[0])
+
+    def __call__(self, X: Matrix) -> Array:
+        return RADIAL[self.kernel](X, self.centers, self.gamma)

@@ -1,0 +1,285 @@
+"""svd, pinv, lstsq, range_basis: check input, call linalg, return frozen results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pinvlearn._arrays import Array, Matrix, is_operator, power_of_two_scale, to_dense
+from pinvlearn._validation import (
+    check_choice,
+    check_count,
+    check_matrix,
+    check_nonnegative,
+    check_rank,
+    check_rng,
+    check_solver,
+    check_stop,
+)
+from pinvlearn.engines.local import LocalRows
+from pinvlearn.factors import Problem
+from pinvlearn.linalg import error as _error
+from pinvlearn.linalg import rangefinder as _rangefinder
+from pinvlearn.linalg.driver import METHODS, NEEDS_RANK, decompose
+from pinvlearn.linalg.rangefinder import RangeBasis
+from pinvlearn.linalg.report import Report
+from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.svd import SVD, PseudoInverse
+from pinvlearn.solvers import SOLVERS, solve
+
+
+def svd(
+    A: Matrix,
+    rank: int | None = None,
+    *,
+    rank_ratio: float | None = None,
+    stop: Stop | None = None,
+    method: str = "auto",
+    n_oversamples: int | None = None,
+    n_power: int | None = None,
+    rng: Any = None,
+) -> SVD:
+    """Singular value decomposition A ≈ U diag(s) Vt, whole or of a given rank or accuracy.
+
+    Parameters
+    ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        float32 stays float32; everything else is computed in float64.
+    rank : int, optional
+        Number of components; all if neither it, `rank_ratio` nor `stop` is given.
+    rank_ratio : float, optional
+        The rank as a fraction of min(m, n), rounded up.
+    stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
+        Let the rank grow until this rule is satisfied (``method="adaptive"``).
+    method : str
+        - ``"exact"``: LAPACK.
+        - ``"gram"``: eigendecomposition of the smaller Gram matrix; no singular values below
+          1e-7 of the largest.
+        - ``"block-krylov"``: the fast one for a given rank.
+        - ``"randomized"``: Halko's, with normalised power iterations.
+        - ``"adaptive"``: grows until `stop` is satisfied, [JL19] Algorithms 2, 4 and 5.
+        - ``"auto"``: chooses; ``report`` says what and why.
+    n_oversamples : int, optional
+        Extra samples of ``"randomized"``.
+    n_power : int, optional
+        Power iterations of ``"randomized"``; Krylov steps of ``"block-krylov"``.
+    rng : None, int or numpy.random.Generator
+        Random stream.
+
+    Returns
+    -------
+    SVD
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.random.default_rng(0).standard_normal((200, 30))
+    >>> f = pl.svd(A, rank=5, rng=0)
+    >>> bool(np.allclose(f.s, np.linalg.svd(A, compute_uv=False)[:5]))
+    True
+    """
+    A = check_matrix(A)
+    check_choice("method", method, ("auto", *METHODS))
+    k = check_rank(rank, rank_ratio, A.shape)
+    options = {
+        "n_oversamples": check_count("n_oversamples", n_oversamples),
+        "n_power": check_count("n_power", n_power),
+    }
+    if stop is not None:
+        stop = check_stop(stop)
+        if k is not None:
+            raise ValueError("Give a rank or a stop rule, not both; Rank(k) is a stop rule.")
+        if method not in ("auto", "adaptive"):
+            raise ValueError(f'method={method!r} takes a rank; a stop rule needs "adaptive".')
+    elif method == "adaptive":
+        raise ValueError('method="adaptive" needs a stop rule, e.g. stop=Tolerance(0.1).')
+    if method in NEEDS_RANK and k is None:
+        raise ValueError(f"method={method!r} needs rank or rank_ratio.")
+    if method == "gram" and is_operator(A):
+        raise TypeError('method="gram" needs the entries of A; a LinearOperator has none.')
+    return decompose(A, k, stop=stop, method=method, rng=check_rng(rng), **options)
+
+
+def pinv(
+    A: Matrix,
+    rank: int | None = None,
+    *,
+    rcond: float | None = None,
+    alpha: float = 0.0,
+    rank_ratio: float | None = None,
+    stop: Stop | None = None,
+    method: str = "auto",
+    rng: Any = None,
+) -> PseudoInverse:
+    """Moore-Penrose pseudo-inverse as an operator, exact, low-rank or regularised.
+
+    V diag(g(s)) Uᵀ with g(s) = 1/s above the cut-off, or s/(s² + alpha); never formed as a matrix
+    unless ``to_array()`` is called.  All parameters but two are those of `svd`.
+
+    Parameters
+    ----------
+    rcond : float, optional
+        Singular values at or below rcond·s[0] count as zero; eps·max(m, n) by default.
+    alpha : float
+        Ridge; 1/C of the extreme learning machine's papers.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> np.round(pl.pinv(A) @ A, 12) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    factors = svd(A, rank, rank_ratio=rank_ratio, stop=stop, method=method, rng=rng)
+    return factors.pinv(check_nonnegative("alpha", alpha), rcond=rcond)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A least-squares solution.
+
+    Attributes
+    ----------
+    coef : array of shape (n,) or (n, t)
+    rank : int
+        Directions of A that took part.
+    residual_norms : array of shape () or (t,)
+        ‖A·coef - Y‖ for each column of Y.
+    condition : float
+        Ratio of the largest to the smallest singular value that took part (an upper bound from
+        the factor where no spectrum was computed).
+    report : Report
+    """
+
+    coef: Array
+    rank: int
+    residual_norms: Array
+    condition: float
+    report: Report
+
+
+def lstsq(
+    A: Matrix,
+    Y: Array,
+    *,
+    alpha: float = 0.0,
+    rcond: float | None = None,
+    method: str = "auto",
+    rng: Any = None,
+) -> Solution:
+    """Minimise ‖A·X - Y‖² + alpha·‖X‖²; of many minimisers the one of least norm.
+
+    Parameters
+    ----------
+    A : array or sparse array of shape (m, n)
+    Y : array of shape (m,) or (m, t)
+    alpha : float
+        Ridge.
+    rcond : float, optional
+        Cut-off for the singular values where alpha is 0 (``"svd"``, ``"qr"`` and ``"auto"``).
+    method : str or solver
+        ``"svd"``, ``"qr"``, ``"cholesky"``, ``"eigen"``, ``"fast-svd"``, ``"grad-svd"`` or
+        ``"auto"``, as for the learners; see `pinvlearn.solvers`.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> np.round(pl.lstsq(A, np.array([1.0, 3.0, 5.0])).coef, 12)
+    array([1., 2.])
+    """
+    A = to_dense(check_matrix(A)) if is_operator(A) else check_matrix(A)
+    targets = check_matrix(np.asarray(Y)[:, None] if np.ndim(Y) == 1 else Y, "Y")
+    if targets.shape[0] != A.shape[0]:
+        raise ValueError(
+            f"A has {A.shape[0]} rows and Y has {targets.shape[0]}; they must be equal."
+        )
+    alpha = check_nonnegative("alpha", alpha)
+    solver = check_solver(method, SOLVERS)
+    if rcond is not None:
+        if not hasattr(solver, "rcond"):
+            raise ValueError(f'method={method!r} takes no rcond; use "svd", "qr" or "auto".')
+        solver = replace(solver, rcond=rcond)
+    scale, unit = power_of_two_scale(A), power_of_two_scale(targets)
+    H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
+    rows = LocalRows(lambda X: X, H, T, None, A.shape[1])
+    problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
+    readout = solve(problem, solver, _scaled_ridge(alpha, scale))
+    residual = np.linalg.norm(np.asarray(H @ readout.coef) - T, axis=0) / unit
+    coef = (readout.coef * (scale / unit)).astype(A.dtype, copy=False)
+    if np.ndim(Y) == 1:
+        coef, residual = coef[:, 0], residual[0]
+    return Solution(coef, readout.rank, residual, readout.condition, readout.report)
+
+
+def _scaled_ridge(alpha: float, scale: float) -> float:
+    """alpha·scale² for the scaled problem, applied twice so that scale² cannot overflow."""
+    return alpha * scale * scale
+
+
+def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = None) -> RangeBasis:
+    """Orthonormal columns Q with QQᵀA ≈ A, as many as the stop rule asks for.
+
+    [JL19] Algorithm 2 with ``Tolerance(eps, r)``, Algorithm 4 with ``FlatGradient(eps, tau, r)``;
+    blocked, and ending at the same column as the paper's one-vector-at-a-time algorithm for the
+    same random vectors, which are ``rng.standard_normal(n)`` one after the other whatever the
+    block size.
+
+    Parameters
+    ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+    stop : Tolerance, FlatGradient, Rank, Energy or callable
+        A callable gets the errors after 0 … j columns and answers True to stop at j.
+    block : int, optional
+        Samples per block; by default it grows with the basis.
+    rng : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    RangeBasis
+        ``Q`` and ``errors``, the sequence of Eq. (18).
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.random.default_rng(0).standard_normal((100, 8)) @ np.ones((8, 50))
+    >>> pl.range_basis(A, pl.Tolerance(1e-6), rng=0).Q.shape
+    (100, 1)
+    """
+    A, stop, generator = check_matrix(A), check_stop(stop), check_rng(rng)
+    block = check_count("block", block, least=1)
+    if getattr(stop, "sees", "errors") == "energy" and is_operator(A):
+        raise TypeError("Energy needs the entries of A; a LinearOperator has none.")
+    if getattr(stop, "relative", False):
+        norm = _rangefinder.norm_estimate(A, generator.spawn(1)[0])
+        stop = stop.absolute(norm)  # type: ignore[attr-defined]
+    return _rangefinder.range_basis(A, stop, block=block, rng=generator)
+
+
+def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = None) -> float:
+    """‖A - approx‖₂ by block power iteration: from below, usually to 1 %.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.diag([4.0, 2.0, 1.0])
+    >>> round(pl.spectral_error(A, pl.svd(A, rank=1), rng=0), 6)
+    2.0
+    """
+    return _error.spectral_error(check_matrix(A), approx, rng=check_rng(rng))
+
+
+def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
+    """‖A - approx‖_F, exactly, from products with blocks of unit vectors.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.diag([4.0, 2.0, 1.0])
+    >>> round(pl.frobenius_error(A, pl.svd(A, rank=1)) ** 2, 6)
+    5.0
+    """
+    return _error.frobenius_error(check_matrix(A), approx)

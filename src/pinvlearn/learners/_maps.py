@@ -1,0 +1,87 @@
+"""Drawing feature maps from data: what needs the training rows or scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+
+from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn._validation import (
+    check_choice,
+    check_count,
+    check_matrix,
+    check_positive,
+)
+from pinvlearn.features.activations import ACTIVATIONS
+from pinvlearn.features.random_layer import WEIGHTS, Beside, RandomLayer, draw_layer
+from pinvlearn.features.rbf import RADIAL, RadialBasis
+
+CENTERS = ("random", "kmeans")
+
+
+def draw_radial(
+    X: Matrix, *, n_kernels: int, gamma: Any, centers: Any, kernel: str, rng: np.random.Generator
+) -> tuple[RadialBasis, list[str]]:
+    """Radial basis functions for the training rows, and what a user should know of them."""
+    check_choice("kernel", kernel, RADIAL)
+    check_count("n_kernels", n_kernels, least=1)
+    notes: list[str] = []
+    width = _width(X, gamma)
+    if not isinstance(centers, str):
+        given = check_matrix(centers, "centers").astype(np.float64)
+        if given.shape[1] != X.shape[1]:
+            raise ValueError(f"centers has {given.shape[1]} columns; X has {X.shape[1]} features.")
+        return RadialBasis(given, width, kernel), notes
+    check_choice("centers", centers, CENTERS)
+    count = min(n_kernels, X.shape[0])
+    if count < n_kernels:
+        notes.append(f"n_kernels={n_kernels} exceeds the {count} rows: every row is a centre")
+    if centers == "random" or count == X.shape[0]:
+        return RadialBasis(X[rng.permutation(X.shape[0])[:count]], width, kernel), notes
+    means = MiniBatchKMeans(count, n_init=1, random_state=int(rng.integers(2**31 - 1)))
+    found: Array = means.fit(X).cluster_centers_
+    return RadialBasis(found, width, kernel), notes
+
+
+def _width(X: Matrix, gamma: Any) -> float:
+    """Kernel width as scikit-learn's SVC defines "scale" and "auto"."""
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        variance = (X.multiply(X)).mean() - X.mean() ** 2 if is_sparse(X) else X.var()
+        return 1.0 / (X.shape[1] * float(variance)) if variance > 0.0 else 1.0
+    return check_positive("gamma", gamma)
+
+
+def draw_random(
+    n_features: int,
+    *,
+    n_hidden: int,
+    activation: Any,
+    weights: str,
+    scale: float,
+    rng: np.random.Generator,
+) -> RandomLayer:
+    """A random layer from checked parameters."""
+    check_count("n_hidden", n_hidden, least=1)
+    if n_hidden is None:
+        raise ValueError("n_hidden=None: give the number of hidden units.")
+    if not callable(activation):
+        check_choice("activation", activation, ACTIVATIONS)
+    check_choice("weights", weights, WEIGHTS)
+    return draw_layer(
+        n_features,
+        n_hidden,
+        activation=activation,
+        weights=weights,
+        scale=check_positive("scale", scale),
+        rng=rng,
+    )
+
+
+def with_links(hidden: Any, X: Matrix, direct_links: bool) -> Any:
+    """The map itself, or with the inputs beside it."""
+    return Beside(hidden, X.shape[1]) if direct_links else hidden

@@ -1,0 +1,414 @@
+"""The read-out that every learner shares: fit and predict are written here, once.
+
+A learner is a feature map and this.  It says how to draw its map; everything after that (targets,
+weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for all.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.optimize
+import scipy.special
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, column_or_1d, compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from pinvlearn._arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._validation import (
+    check_alpha,
+    check_choice,
+    check_count,
+    check_finite,
+    check_solver,
+    generator,
+)
+from pinvlearn.engines.local import LocalRows
+from pinvlearn.factors import Problem, Score
+from pinvlearn.solvers import SOLVERS, Readout, solve
+
+SCALE_RATIO = 1000.0
+"""Ratio of feature scales above which a fit warns: distances and sums see only the largest."""
+
+TAIL = """
+    alpha : "auto", float or array, default="auto"
+        Ridge (1/C and 1/v of the papers).  A number is obeyed, 0 being the papers'
+        pseudo-inverse; an array is a path from which leave-one-out chooses; "auto" is a path of
+        31 values, chosen from by exact leave-one-out (by generalised cross-validation where
+        `loo_scoring` is None).
+    solver : str or solver, default="auto"
+        "svd" (exact), "fast-svd" and "grad-svd" ([JL19] Algorithm 5 with the tolerance and the
+        gradient stop), "cholesky", "eigen", "qr", "auto", or an object of `pinvlearn.solvers`.
+        `report_` says what "auto" chose and why."""
+
+TAIL_END = """
+    n_jobs : int, default=None
+        Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The
+        result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the feature map and of the randomised solvers."""
+
+DIRECT_LINKS = """
+    direct_links : bool, default=False
+        Put the inputs beside the hidden units, so that the linear part is learned as such."""
+
+CLASSIFIER_TAIL = """
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
+        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        no `predict_proba`."""
+
+REGRESSOR_TAIL = """
+    loo_scoring : {"mse"} or None, default="mse"
+        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        no `predict_interval`."""
+
+ATTRIBUTES = """
+    Attributes
+    ----------
+    coef_ : array of shape (n_targets, n_units) or (n_units,)
+        Weights of the units `map_` gives.
+    intercept_ : float or array of shape (n_targets,)
+        Unpenalised.
+    alpha_ : float
+        The ridge used.
+    alphas_ : array
+        The ridges it was chosen from.
+    loo_scores_ : array
+        Leave-one-out score of each of `alphas_` (larger is better); `gcv_scores_` where
+        `loo_scoring` is None and there was a path.
+    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
+        Output for each training row of the read-out fitted to all others, given the map.
+    rank_ : int
+        Directions that took part.
+    map_ : callable
+        The drawn feature map.
+    report_ : Report
+        What was done, why, how exactly, and how long it took.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn."""
+
+
+def documented(cls: type) -> type:
+    """Fill the shared paragraphs into a learner's docstring."""
+    classifier = issubclass(cls, ClassifierMixin)
+    tail = TAIL + (CLASSIFIER_TAIL if classifier else REGRESSOR_TAIL) + TAIL_END
+    if cls.__doc__:
+        cls.__doc__ = (
+            cls.__doc__.replace("{tail}", tail.strip())
+            .replace("{direct_links}", DIRECT_LINKS.strip())
+            .replace("{attributes}", ATTRIBUTES.strip())
+        )
+    return cls
+
+
+class FeatureMap(Protocol):
+    """A drawn function X → H."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features it gives."""
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Features of the rows of X."""
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if the block fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _has_leave_one_out(estimator: Any) -> bool:
+    if estimator.loo_scoring is None or (
+        hasattr(estimator, "report_") and not hasattr(estimator, "loo_predictions_")
+    ):
+        raise AttributeError(
+            "This needs leave-one-out predictions, which a fit with loo_scoring=None does not "
+            'make. Fit with loo_scoring="mse" (or "accuracy" for a classifier).'
+        )
+    return True
+
+
+class ReadoutEstimator(BaseEstimator):
+    """fit and raw outputs of every learner; a subclass draws the map."""
+
+    def _draw_map(
+        self, X: Matrix, y: Any, rng: np.random.Generator
+    ) -> tuple[FeatureMap, list[str]]:
+        """The feature map for the training rows, and notes for the report."""
+        raise NotImplementedError
+
+    def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
+        """Targets of shape (n, t), weights, and the score that leave-one-out uses."""
+        raise NotImplementedError
+
+    def _decoded(self, readout: Readout) -> None:
+        """Set what follows from the solution."""
+        raise NotImplementedError
+
+    def fit(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
+        """Draw the feature map and solve for the weights of its units.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            Unchanged if the fit fails or is interrupted.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Matrix, y: Any, sample_weight: Any) -> None:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=np.float64,
+            multi_output=True,
+            ensure_all_finite=False,
+        )
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        alpha, solver = check_alpha(self.alpha), check_solver(self.solver, SOLVERS)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+            if not sample_weight.any():
+                raise ValueError("All sample weights are zero; at least one must be positive.")
+        Y, weights, score = self._encoded(y, sample_weight)
+        _warn_of_scales(X)
+        map_stream, solver_stream = generator(self.random_state).spawn(2)
+        self.map_, notes = self._draw_map(X, y, map_stream)
+        rows = LocalRows(self.map_, X, Y, weights, self.map_.n_columns, self._threads())
+        judge = score if self.loo_scoring is not None else None
+        readout = solve(Problem(rows, True, judge, solver_stream), solver, alpha)
+        self.alpha_, self.alphas_, self.rank_ = readout.alpha, readout.alphas, readout.rank
+        self.report_ = replace(readout.report, notes=(*notes, *readout.report.notes))
+        if readout.leave_one_out is not None:
+            self.loo_scores_ = readout.scores
+        elif readout.scores is not None:
+            self.gcv_scores_ = readout.scores
+        self._decoded(readout)
+
+    def _threads(self) -> int | None:
+        if self.n_jobs == -1:
+            return os.cpu_count()
+        return check_count("n_jobs", self.n_jobs, least=1)
+
+    def _outputs(self, X: Matrix) -> Array:
+        """map(X)·coef + intercept, in blocks; shape (n, t)."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False
+        )
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        coef, intercept = np.atleast_2d(self.coef_).T, self.intercept_
+        nothing = np.empty((X.shape[0], 0))
+        rows = LocalRows(self.map_, X, nothing, None, self.map_.n_columns, self._threads())
+        return np.vstack(list(rows.each(lambda H, Y, w: np.asarray(H @ coef) + intercept)))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _warn_of_scales(X: Matrix) -> None:
+    if is_sparse(X):
+        return
+    spread = X.std(axis=0)
+    spread = spread[spread > 0.0]
+    if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
+        warnings.warn(
+            f"The feature scales differ by a factor of {spread.max() / spread.min():.3g}, so the "
+            "largest features drown the others. Put a StandardScaler in front: "
+            "make_pipeline(StandardScaler(), ...).",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def squared_error_score(targets: Array, predictions: Array) -> Array:
+    """Minus the mean squared error over the targets."""
+    score: Array = -np.square(targets - predictions).mean(axis=-1)
+    return score
+
+
+def accuracy_score(targets: Array, predictions: Array) -> Array:
+    """1 where all signs agree."""
+    right = np.equal(targets > 0.0, predictions > 0.0).all(axis=-1)
+    return np.asarray(right, dtype=np.float64)
+
+
+def top_class_score(targets: Array, predictions: Array) -> Array:
+    """1 where the largest output is the right class's."""
+    right = targets.argmax(axis=-1) == predictions.argmax(axis=-1)
+    return right.astype(np.float64)
+
+
+class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
+    """Classes coded as ±1 targets, one column per class (one in all for two classes)."""
+
+    def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
+        if self.loo_scoring is not None:
+            check_choice("loo_scoring", self.loo_scoring, ("accuracy", "mse"))
+        y = to_dense(y)
+        check_classification_targets(y)
+        self._multilabel = type_of_target(y) == "multilabel-indicator"
+        if self._multilabel:
+            if self.class_weight is not None:
+                raise ValueError("class_weight is not defined for multi-label targets; use None.")
+            self.classes_ = np.arange(y.shape[1])
+            return np.where(y > 0, 1.0, -1.0), weights, self._score(accuracy_score)
+        y = column_or_1d(y, warn=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only ({self.classes_[0]!r}); a classifier needs at least 2."
+            )
+        if self.class_weight is not None:
+            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = by_class[codes] if weights is None else weights * by_class[codes]
+        if len(self.classes_) == 2:
+            return np.where(codes == 1, 1.0, -1.0)[:, None], weights, self._score(accuracy_score)
+        Y = np.full((len(codes), len(self.classes_)), -1.0)
+        Y[np.arange(len(codes)), codes] = 1.0
+        return Y, weights, self._score(top_class_score)
+
+    def _score(self, accuracy: Score) -> Score:
+        return squared_error_score if self.loo_scoring == "mse" else accuracy
+
+    def _decoded(self, readout: Readout) -> None:
+        self.coef_, self.intercept_ = readout.coef.T, readout.intercept
+        if readout.leave_one_out is not None:
+            outputs = readout.leave_one_out
+            self.temperature_ = _fit_temperature(outputs, readout.targets > 0.0, self._multilabel)
+            self.loo_predictions_ = outputs[:, 0] if self._is_binary else outputs
+
+    @property
+    def _is_binary(self) -> bool:
+        return not self._multilabel and len(self.classes_) == 2
+
+    def decision_function(self, X: Matrix) -> Array:
+        """Outputs before the decision: (n,) for two classes, else one column per class or label."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if self._is_binary else outputs
+
+    def predict(self, X: Matrix) -> Any:
+        """The class with the largest output; for multi-label targets every label above 0."""
+        outputs = self._outputs(X)
+        if self._multilabel:
+            return (outputs > 0.0).astype(np.intp)
+        best = (outputs[:, 0] > 0.0).astype(np.intp) if self._is_binary else outputs.argmax(axis=1)
+        return self.classes_[best]
+
+    @available_if(_has_leave_one_out)
+    def predict_proba(self, X: Matrix) -> Array:
+        """Softmax of the outputs at one temperature, fitted to the leave-one-out outputs.
+
+        Its largest entry is that of `predict`.  For multi-label targets, the probability of each
+        label by itself.
+        """
+        return _probabilities(self._outputs(X) / self.temperature_, self._multilabel)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _probabilities(scaled: Array, multilabel: bool) -> Array:
+    if multilabel:
+        one_by_one: Array = scipy.special.expit(2.0 * scaled)
+        return one_by_one
+    if scaled.shape[1] == 1:
+        scaled = np.hstack([-scaled, scaled])
+    together: Array = scipy.special.softmax(scaled, axis=1)
+    return together
+
+
+def _fit_temperature(outputs: Array, positive: Any, multilabel: bool) -> float:
+    """The temperature that minimises the log-loss of left-out rows; one-dimensional and smooth."""
+    one_hot = outputs.shape[1] > 1 and not multilabel
+
+    def log_loss(log_temperature: float) -> float:
+        scaled = outputs / np.exp(log_temperature)
+        if one_hot:
+            scaled = scaled - scipy.special.logsumexp(scaled, axis=1, keepdims=True)
+            return -float(scaled[positive].mean())
+        signed = np.where(positive, scaled, -scaled)
+        return float(np.logaddexp(0.0, -2.0 * signed).mean())
+
+    best = scipy.optimize.minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded")
+    return float(np.exp(best.x))
+
+
+class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
+    """Real targets, one or several."""
+
+    def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
+        if self.loo_scoring is not None:
+            check_choice("loo_scoring", self.loo_scoring, ("mse",))
+        y = np.asarray(y, dtype=np.float64)
+        check_finite(y.reshape(len(y), -1), None, "y")
+        self._one_target = y.ndim == 1
+        return y.reshape(len(y), -1), weights, squared_error_score
+
+    def _decoded(self, readout: Readout) -> None:
+        coef, intercept, left_out = readout.coef.T, readout.intercept, readout.leave_one_out
+        self.coef_ = coef[0] if self._one_target else coef
+        self.intercept_ = float(intercept[0]) if self._one_target else intercept
+        if left_out is not None:
+            self.loo_predictions_ = left_out[:, 0] if self._one_target else left_out
+            self._loo_errors = np.sort(np.abs(readout.targets - left_out), axis=0)
+
+    def predict(self, X: Matrix) -> Array:
+        """Predicted targets, of the shape that y had."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if self._one_target else outputs
+
+    @available_if(_has_leave_one_out)
+    def predict_interval(self, X: Matrix, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper ends of intervals that hold about the given share of new targets.
+
+        The half-width is the ⌈coverage·(n + 1)⌉-th smallest leave-one-out error of the output
+        (jackknife), the same for all rows.
+        """
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
+        n = len(self._loo_errors)
+        width = self._loo_errors[min(int(np.ceil(coverage * (n + 1))), n) - 1]
+        middle = self._outputs(X)
+        lower, upper = middle - width, middle + width
+        return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags

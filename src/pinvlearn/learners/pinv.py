@@ -1,0 +1,134 @@
+"""Linear pseudo-inverse learning, and learning on any given feature map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from pinvlearn._arrays import Matrix
+from pinvlearn.features.random_layer import Inputs
+from pinvlearn.learners._readout import (
+    FeatureMap,
+    ReadoutClassifier,
+    ReadoutEstimator,
+    ReadoutRegressor,
+    documented,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenMap:
+    """A user's function or fitted transformer as a feature map."""
+
+    function: Any
+    n_columns: int
+
+    def __call__(self, X: Matrix) -> Matrix:
+        transform = getattr(self.function, "transform", self.function)
+        return transform(X)
+
+
+class _Pinv(ReadoutEstimator):
+    def _draw_map(
+        self, X: Matrix, y: Any, rng: np.random.Generator
+    ) -> tuple[FeatureMap, list[str]]:
+        if self.features is None:
+            return Inputs(X.shape[1]), []
+        function = self.features
+        if hasattr(function, "transform"):
+            function = clone(function).fit(X, y)
+        elif not callable(function):
+            raise TypeError(
+                f"features={function!r}: give None for the inputs themselves, a scikit-learn "
+                "transformer, or a function of X."
+            )
+        return GivenMap(function, GivenMap(function, 0)(X[:1]).shape[1]), []
+
+
+@documented
+class PinvClassifier(ReadoutClassifier, _Pinv):
+    """Linear classification by one solve, on the inputs or on any given features.
+
+    Minimises Σ_i w_i ‖φ(x_i) B + b - y_i‖² + alpha·‖B‖² with ±1 targets; [JL19] Eq. (5) and (6)
+    where φ(x) = x and alpha = 0.
+
+    Parameters
+    ----------
+    features : None, transformer or callable, default=None
+        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function.
+    {tail}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pinvlearn import PinvClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(PinvClassifier(alpha=0).fit(X, y).score(X, y) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        features: Any = None,
+        *,
+        alpha: Any = "auto",
+        solver: Any = "auto",
+        class_weight: Any = None,
+        loo_scoring: str | None = "accuracy",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.features = features
+        self.alpha = alpha
+        self.solver = solver
+        self.class_weight = class_weight
+        self.loo_scoring = loo_scoring
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+
+@documented
+class PinvRegressor(ReadoutRegressor, _Pinv):
+    """Linear regression by one solve, on the inputs or on any given features.
+
+    Minimises Σ_i w_i ‖φ(x_i) B + b - y_i‖² + alpha·‖B‖².
+
+    Parameters
+    ----------
+    features : None, transformer or callable, default=None
+        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function.
+    {tail}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pinvlearn import PinvRegressor
+    >>> X = np.arange(6.0)[:, None]
+    >>> model = PinvRegressor(alpha=0).fit(X, 2.0 * X[:, 0] + 1.0)
+    >>> np.round(model.coef_, 12), round(model.intercept_, 12)
+    (array([2.]), 1.0)
+    """
+
+    def __init__(
+        self,
+        features: Any = None,
+        *,
+        alpha: Any = "auto",
+        solver: Any = "auto",
+        loo_scoring: str | None = "mse",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.features = features
+        self.alpha = alpha
+        self.solver = solver
+        self.loo_scoring = loo_scoring
+        self.n_jobs = n_jobs
+        self.random_state = random_state

@@ -1,0 +1,144 @@
+"""Which decomposition to run: one table of methods and an `auto` that explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._arrays import (
+    Array,
+    Matrix,
+    is_operator,
+    is_sparse,
+    max_abs,
+    power_of_two_scale,
+)
+from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
+from pinvlearn.linalg.krylov import block_krylov, randomized
+from pinvlearn.linalg.orthonormal import complete
+from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.svd import SVD, sign_fixed
+
+DENSE_ENTRIES = 2**28
+"""Largest number of entries (2 GiB in float64) that `auto` makes dense for an exact SVD."""
+
+
+def adaptive(A: Matrix, stop: Stop, *, rng: np.random.Generator) -> SVD:
+    """SVD from a basis that grew until `stop` was satisfied: [JL19] Algorithm 5, lines 7 and 8.
+
+    Cost 2mnk for the basis, 2mnk for B = QᵀA, 4nk² + O(k³) for its SVD.
+    """
+    watch = Stopwatch()
+    with watch("basis"):
+        basis = range_basis(A, stop, rng=rng)
+    with watch("svd"):
+        B = (A.T @ basis.Q).T if basis.B is None else basis.B
+        U, s, Vt = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
+    report = Report(
+        "adaptive",
+        f"{stop} satisfied by {basis.rank} columns",
+        passes=2,
+        error=float(basis.errors[-1]),
+        seconds=watch,
+    )
+    return sign_fixed(basis.Q @ U, s, Vt, report)
+
+
+METHODS: dict[str, Callable[..., SVD]] = {
+    "exact": lambda A, rank, **_: exact(A, rank),
+    "gram": lambda A, rank, **_: gram_svd(A, rank),
+    "block-krylov": lambda A, rank, *, n_power, rng, **_: block_krylov(
+        A, rank, n_power=n_power, rng=rng
+    ),
+    "randomized": lambda A, rank, *, n_oversamples, n_power, rng, **_: randomized(
+        A, rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng
+    ),
+    "adaptive": lambda A, rank, *, stop, rng, **_: adaptive(A, stop, rng=rng),
+}
+"""Every method by name; each takes (A, rank, *, stop, n_oversamples, n_power, rng)."""
+
+NEEDS_RANK = ("block-krylov", "randomized")
+
+
+def choose(A: Matrix, rank: int | None, stop: Stop | None) -> tuple[str, str]:
+    """The method `auto` would run for A, and why."""
+    m, n = A.shape
+    small, large = sorted((m, n))
+    if stop is not None:
+        return "adaptive", "a stop rule was given"
+    if rank is None:
+        return "exact", "all components were asked for"
+    if is_operator(A) or (is_sparse(A) and m * n > DENSE_ENTRIES):
+        return "block-krylov", "only products with A are cheap"
+    if small <= 64:
+        return "exact", f"the smaller side has only {small} entries"
+    if 4 * rank < small:
+        return "block-krylov", f"rank {rank} is under a quarter of {small}"
+    if large >= 2 * small:
+        return "gram", f"rank {rank} is a large part of {small} and the matrix is long"
+    return "exact", f"rank {rank} is a large part of {small}"
+
+
+def decompose(
+    A: Matrix,
+    rank: int | None = None,
+    *,
+    method: str = "auto",
+    stop: Stop | None = None,
+    rng: np.random.Generator,
+    **options: Any,
+) -> SVD:
+    """Run a method on A scaled by a power of two, and scale the result back.
+
+    `auto` replaces a Gram-based result by the exact one where the wanted singular values reach
+    below what a Gram matrix resolves.
+    """
+    scale = power_of_two_scale(A)
+    scaled = A if scale == 1.0 else A * A.dtype.type(scale)
+    if getattr(stop, "relative", False):
+        stop = stop.absolute(norm_estimate(scaled, rng.spawn(1)[0]))  # type: ignore[union-attr]
+    elif stop is not None and scale != 1.0:
+        stop = _on_scaled(stop, scale)
+    name, reason = choose(A, rank, stop) if method == "auto" else (method, "chosen by the caller")
+    if not is_operator(A) and max_abs(A) == 0.0:
+        return _zero(A, 0 if stop is not None else rank)
+    result = METHODS[name](scaled, rank, stop=stop, rng=rng, **options)
+    if method == "auto" and name in ("gram", "block-krylov") and _unresolved(result, A):
+        result = METHODS["exact"](scaled, rank)
+        reason = f"the values wanted reach below 1e-7 of the largest, beyond {name}"
+    report = replace(result.report, reason=f"{reason}; {result.report.reason}")
+    if scale == 1.0:
+        return replace(result, report=report)
+    error = None if report.error is None else report.error / scale
+    return SVD(result.U, result.s / A.dtype.type(scale), result.Vt, replace(report, error=error))
+
+
+def _unresolved(result: SVD, A: Matrix) -> bool:
+    affordable = not is_operator(A) and A.shape[0] * A.shape[1] <= DENSE_ENTRIES
+    return affordable and bool(result.s[-1] <= 10 * GRAM_RESOLUTION * result.s[0])
+
+
+def _on_scaled(stop: Stop, scale: float) -> Stop:
+    """An absolute rule for A as a rule for scale·A; energies have no scale."""
+    if hasattr(stop, "absolute"):
+        rule: Stop = stop.absolute(scale)
+        return rule
+    if getattr(stop, "sees", "errors") == "energy":
+        return stop
+    return lambda errors: stop(errors / scale)
+
+
+def _zero(A: Matrix, rank: int | None) -> SVD:
+    m, n = A.shape
+    k = min(m, n) if rank is None else rank
+    empty: Array = np.empty((m, 0), dtype=A.dtype)
+    U = complete(empty, k)
+    V = complete(np.empty((n, 0), dtype=A.dtype), k)
+    report = Report("exact", "the matrix is zero", passes=1, error=0.0)
+    return sign_fixed(U, np.zeros(k, dtype=A.dtype), V.T, report)

@@ -1,0 +1,59 @@
+"""How wrong an approximation is, measured with a few products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinvlearn._arrays import Array, Matrix, squared_norm
+from pinvlearn.linalg.rangefinder import RangeBasis
+from pinvlearn.linalg.svd import SVD
+
+
+class _Residual:
+    """A - approx as a pair of products."""
+
+    def __init__(self, A: Matrix, approx: SVD | RangeBasis | Array) -> None:
+        self.A, self.approx = A, approx
+
+    def __matmul__(self, X: Array) -> Array:
+        if isinstance(self.approx, RangeBasis):
+            Y = np.asarray(self.A @ X)
+            return Y - self.approx.Q @ (self.approx.Q.T @ Y)
+        return np.asarray(self.A @ X) - self.approx @ X
+
+    def transposed_product(self, Y: Array) -> Array:
+        if isinstance(self.approx, RangeBasis):
+            return np.asarray(self.A.T @ (Y - self.approx.Q @ (self.approx.Q.T @ Y)))
+        if isinstance(self.approx, SVD):
+            return np.asarray(self.A.T @ Y) - self.approx.Vt.T @ (
+                self.approx.s[:, None] * (self.approx.U.T @ Y)
+            )
+        return np.asarray(self.A.T @ Y) - self.approx.T @ Y
+
+
+def spectral_error(
+    A: Matrix, approx: SVD | RangeBasis | Array, *, rng: np.random.Generator, steps: int = 30
+) -> float:
+    """‖A - approx‖₂ by block power iteration with eight vectors; from below, usually to 1 %."""
+    residual = _Residual(A, approx)
+    X: Array = rng.standard_normal((A.shape[1], min(8, *A.shape)))
+    estimate = 0.0
+    for _ in range(steps):
+        X, _ = np.linalg.qr(X)
+        Y = residual @ X
+        previous, estimate = estimate, float(np.linalg.norm(Y, 2))
+        if abs(estimate - previous) <= 1e-4 * estimate:
+            break
+        X = residual.transposed_product(Y)
+    return estimate
+
+
+def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array, *, block: int = 256) -> float:
+    """‖A - approx‖_F exactly, by products with blocks of unit vectors; memory m·block."""
+    residual, n = _Residual(A, approx), A.shape[1]
+    total = 0.0
+    for start in range(0, n, block):
+        E = np.zeros((n, min(block, n - start)))
+        E[np.arange(start, start + E.shape[1]), np.arange(E.shape[1])] = 1.0
+        total += squared_norm(np.asarray(residual @ E))
+    return float(np.sqrt(total))

@@ -1,0 +1,90 @@
+"""Orthonormal bases of blocks of columns, at BLAS-3 speed."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._arrays import Array, blas, lapack
+
+CHOLESKY_LIMIT = 64.0
+"""Smallest pivot, in units of √eps, of the scaled Gram matrix's factor for which Cholesky-QR is
+trusted (1e-6 in float64).  A second orthonormalisation then repairs what the first lost."""
+
+
+EXHAUSTED = 100.0
+"""A column whose remainder is below this many eps of its own norm is rounding noise."""
+
+
+def column_norms(Y: Array) -> Array:
+    """Euclidean norm of each column."""
+    norms: Array = np.sqrt(np.einsum("ij,ij->j", Y, Y))
+    return norms
+
+
+def thin_qr(Y: Array) -> tuple[Array, Array]:
+    """Y = QR with orthonormal Q: Cholesky of the column-scaled Gram matrix, else Householder.
+
+    Scaling the columns first keeps a block of very unequal norms from looking ill conditioned.
+    One call leaves Q orthonormal to about eps·cond(Y)²; callers that need more call twice.
+    """
+    norms = column_norms(Y)
+    if not np.all(norms > 0.0):
+        return _householder(Y)
+    scaled = np.asfortranarray(Y / norms)
+    R, info = lapack("potrf", scaled)(scaled.T @ scaled, lower=False, clean=True)
+    if info != 0 or np.diagonal(R).min() < CHOLESKY_LIMIT * np.sqrt(np.finfo(Y.dtype).eps):
+        return _householder(Y)
+    Q = blas("trsm", R, scaled)(1.0, R, scaled, side=1, overwrite_b=True)
+    return Q, R * norms
+
+
+def _householder(Y: Array) -> tuple[Array, Array]:
+    Q, R = scipy.linalg.qr(Y, mode="economic", check_finite=False)
+    return np.asfortranarray(Q), R
+
+
+def project_out(Q: Array, Y: Array) -> Array:
+    """Y ← Y - QQᵀY in place; returns the coefficients QᵀY.  Y must be Fortran-ordered."""
+    coefficients: Array = Q.T @ Y
+    if Q.shape[1]:
+        blas("gemm", Q, Y)(-1.0, Q, coefficients, beta=1.0, c=Y, overwrite_c=True)
+    return coefficients
+
+
+def extend_basis(Q: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """Orthonormal directions that Y adds to the columns of Q.  Y is overwritten.
+
+    Block Gram-Schmidt with re-orthogonalisation: project, factor, project, factor.  The second
+    round removes what cancellation left in the first, so the new columns are orthogonal to Q and
+    to each other to rounding.
+
+    Returns
+    -------
+    Q_new, R, C : arrays with Y = Q C + Q_new R.
+    """
+    C = project_out(Q, Y)
+    Y, R = thin_qr(Y)
+    again = project_out(Q, Y)
+    Q_new, R_again = thin_qr(Y)
+    return Q_new, R_again @ R, C + again @ R
+
+
+def independent(R: Array, norms: Array) -> int:
+    """How many leading columns of Y brought a direction that is more than rounding noise.
+
+    R is the factor that `extend_basis` returned for Y, `norms` the norms Y's columns had before.
+    """
+    diagonal = np.abs(np.diagonal(R))
+    noise = diagonal <= EXHAUSTED * np.finfo(R.dtype).eps * norms[: len(diagonal)]
+    return int(np.argmax(noise)) if noise.any() else len(diagonal)
+
+
+def complete(Q: Array, columns: int) -> Array:
+    """Q with further orthonormal columns, any, up to the given number."""
+    missing = columns - Q.shape[1]
+    if missing <= 0:
+        return Q
+    filler = np.random.default_rng(0).standard_normal((missing, Q.shape[0])).T
+    extra, _, _ = extend_basis(np.asfortranarray(Q), filler.astype(Q.dtype))
+    return np.hstack([Q, extra])

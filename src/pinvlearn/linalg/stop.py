@@ -1,0 +1,159 @@
+"""When a growing basis is good enough.
+
+A stop rule looks at the sequence of decomposition errors of [JL19], Eq. (18), and says whether the
+basis may end with the columns it has.  Any callable that takes that array and answers True or
+False is a stop rule; the four here are frozen dataclasses.
+
+References
+----------
+[JL19] N. Jankowski, R. Linowiecki (2019). A fast neural network learning algorithm with approximate
+singular value decomposition. Int. J. Appl. Math. Comput. Sci. 29(3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isfinite, pi, sqrt
+from typing import TypeAlias
+
+from pinvlearn._arrays import Array
+
+ERROR_CONSTANT = 10.0 * sqrt(2.0 / pi)
+"""Factor of Eq. (17) and (18): Lemma 1 with α = 10, true with probability 1 - 10**-r."""
+
+DEFAULT_WINDOW = 10
+"""Samples r in the error estimate of a rule that names none; the value of [JL19]."""
+
+Stop: TypeAlias = Callable[[Array], bool]
+
+
+def _check_window(r: int) -> None:
+    if not (isinstance(r, int) and r >= 1):
+        raise ValueError(f"r={r!r}: the number of error samples must be an integer of at least 1.")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Stop at exactly k columns (fewer only where the matrix has no more).
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> pl.range_basis(np.eye(20), pl.Rank(5), rng=0).Q.shape
+    (20, 5)
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.k, int) and self.k >= 1):
+            raise ValueError(f"Rank(k={self.k!r}): k must be an integer of at least 1.")
+
+    def __call__(self, errors: Array) -> bool:
+        return len(errors) > self.k
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Stop when the decomposition error falls to eps: [JL19] Algorithm 2, line 8.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on Eq. (18), so that ‖A - QQᵀA‖ ≤ eps with probability 1 - 10**-r.
+    r : int
+        Number of samples behind each error estimate.
+    relative : bool
+        Measure eps in units of ‖A‖ (estimated by one block power step on the first r samples).
+    """
+
+    eps: float = 0.1
+    r: int = DEFAULT_WINDOW
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        _check_positive("eps", self.eps)
+        _check_window(self.r)
+
+    def absolute(self, norm: float) -> Tolerance:
+        """This rule for a matrix of the given norm."""
+        return replace(self, eps=self.eps * norm, relative=False)
+
+    def __call__(self, errors: Array) -> bool:
+        return bool(errors[-1] <= self.eps)
+
+
+@dataclass(frozen=True)
+class FlatGradient:
+    """Stop when the error is below eps or has stopped falling: [JL19] Algorithm 3.
+
+    With m_j the largest of the r sample norms after j columns, the rule stops at the first j > r
+    where the mean of max(0, m_(i-1) - m_i) over the last r columns is at most tau.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on Eq. (18), as in `Tolerance`.
+    tau : float
+        Smallest mean decrease of the sample norm per column that is worth going on for.
+    r : int
+        Number of samples behind each error, and of columns in the mean.
+    relative : bool
+        Measure eps and tau in units of ‖A‖.
+
+    Notes
+    -----
+    Deviation: like the `Tolerance` rule this one may stop with no column at all where the matrix
+    is zero; Algorithm 4 would divide by zero there.
+    """
+
+    eps: float = 0.1
+    tau: float = 0.02
+    r: int = DEFAULT_WINDOW
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        _check_positive("eps", self.eps)
+        _check_positive("tau", self.tau)
+        _check_window(self.r)
+
+    def absolute(self, norm: float) -> FlatGradient:
+        """This rule for a matrix of the given norm."""
+        return replace(self, eps=self.eps * norm, tau=self.tau * norm, relative=False)
+
+    def __call__(self, errors: Array) -> bool:
+        columns = len(errors) - 1
+        if columns == 0:
+            return False
+        if errors[-1] <= self.eps:
+            return True
+        if columns <= self.r:
+            return False
+        recent = errors[-self.r - 1 :] / ERROR_CONSTANT
+        return bool((recent[:-1] - recent[1:]).clip(min=0.0).mean() <= self.tau)
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Stop when the basis holds the given fraction of ‖A‖²_F.
+
+    This rule sees the sequence of captured fractions instead of the errors (``sees = "energy"``),
+    which costs the product QᵀA as the basis grows; a later `svd` does not form it again.
+    """
+
+    fraction: float
+
+    sees = "energy"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.fraction <= 1.0:
+            raise ValueError(f"Energy(fraction={self.fraction!r}): it must lie in (0, 1].")
+
+    def __call__(self, captured: Array) -> bool:
+        return bool(captured[-1] >= self.fraction)

@@ -1,0 +1,263 @@
+"""Frozen singular value decompositions and the pseudo-inverses made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn.linalg.report import Report
+
+Gain = Callable[[Array], Array]
+"""A function of the singular values that replaces them in the pseudo-inverse."""
+
+
+def ridge_gain(s: Array, alpha: float) -> Array:
+    """s / (s² + alpha), written so that neither overflows: 1 / (s + alpha / s)."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return 1.0 / (s + alpha / s)
+
+
+def cutoff_gain(s: Array, rcond: float) -> Array:
+    """1 / s where s exceeds rcond times the largest, else 0."""
+    keep = s > rcond * (s[0] if len(s) else 0.0)
+    return np.divide(1.0, s, out=np.zeros_like(s), where=keep)
+
+
+def default_rcond(shape: tuple[int, int], dtype: Any) -> float:
+    """eps·max(m, n): what backward-stable decompositions cannot tell from zero."""
+    return float(np.finfo(dtype).eps) * max(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class SVD:
+    """A ≈ U diag(s) Vt with orthonormal U, Vt and s in falling order.
+
+    The largest entry of every right singular vector is positive, so that equal matrices give
+    equal factors whatever the method.
+
+    Attributes
+    ----------
+    U : array of shape (m, k)
+    s : array of shape (k,)
+    Vt : array of shape (k, n)
+    report : Report
+        Method, reason, passes over A, error estimate and seconds per phase.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.outer([1.0, 2.0, 2.0], [3.0, 4.0])
+    >>> f = pl.svd(A, rank=1)
+    >>> f.shape, f.rank, round(float(f.s[0]), 12)
+    ((3, 2), 1, 15.0)
+    >>> round(f.value(2, 1), 12)
+    8.0
+    """
+
+    U: Array
+    s: Array
+    Vt: Array
+    report: Report = field(default=Report("given", "factors were given"), repr=False)
+
+    @classmethod
+    def from_factors(cls, row_vectors: Array, column_vectors: Array) -> SVD:
+        """The decomposition of X Yᵀ for any X (m × k) and Y (n × k): two QRs and a small SVD.
+
+        Examples
+        --------
+        >>> import numpy as np, pinvlearn as pl
+        >>> f = pl.SVD.from_factors(np.ones((3, 1)), np.ones((4, 1)))
+        >>> round(float(f.s[0]) ** 2, 12)
+        12.0
+        """
+        X, Y = np.asarray(row_vectors), np.asarray(column_vectors)
+        if X.ndim != 2 or Y.ndim != 2 or X.shape[1] != Y.shape[1]:
+            raise ValueError(
+                f"row_vectors of shape {X.shape} and column_vectors of shape {Y.shape}: both must "
+                "be 2-D with one column per factor, the same number in each."
+            )
+        Qx, Rx = scipy.linalg.qr(X, mode="economic")
+        Qy, Ry = scipy.linalg.qr(Y, mode="economic")
+        U, s, Vt = scipy.linalg.svd(Rx @ Ry.T, full_matrices=False)
+        report = Report("factors", "orthonormalised by QR of both factors and a small SVD")
+        return sign_fixed(Qx @ U, s, Vt @ Qy.T, report)
+
+    @property
+    def rank(self) -> int:
+        """Number of components kept."""
+        return len(self.s)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the matrix that was decomposed."""
+        return self.U.shape[0], self.Vt.shape[1]
+
+    def truncate(self, k: int) -> SVD:
+        """The first k components."""
+        if not 0 <= k <= self.rank:
+            raise ValueError(f"k={k}: this decomposition can be cut to 0 … {self.rank} components.")
+        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], self.report)
+
+    def value(self, i: int, j: int) -> float:
+        """Entry (i, j) of U diag(s) Vt."""
+        return float((self.U[i] * self.s) @ self.Vt[:, j])
+
+    def to_array(self) -> Array:
+        """U diag(s) Vt as an array of shape (m, n)."""
+        product: Array = (self.U * self.s) @ self.Vt
+        return product
+
+    def __matmul__(self, X: Matrix) -> Array:
+        return apply_factors(self.U, self.s, self.Vt, X)
+
+    def pinv(
+        self, alpha: float = 0.0, *, rcond: float | None = None, gain: Gain | None = None
+    ) -> PseudoInverse:
+        """The filtered pseudo-inverse V diag(g(s)) Uᵀ as an operator.
+
+        Parameters
+        ----------
+        alpha : float
+            Ridge: g(s) = s / (s² + alpha).  With 0, g(s) = 1/s above the cut-off.
+        rcond : float, optional
+            Cut-off relative to s[0] where alpha is 0; eps·max(m, n) if not given.
+        gain : callable, optional
+            Any other g: an array of singular values in, an array of gains out.
+        """
+        if not (np.isfinite(alpha) and alpha >= 0.0):
+            raise ValueError(f"alpha={alpha!r} must be a finite number of at least 0.")
+        if rcond is not None and not 0.0 <= rcond < 1.0:
+            raise ValueError(f"rcond={rcond!r} must lie in [0, 1).")
+        if gain is not None:
+            g = np.asarray(gain(self.s), dtype=self.s.dtype)
+        elif alpha > 0.0:
+            g = ridge_gain(self.s, alpha)
+        else:
+            g = cutoff_gain(
+                self.s, default_rcond(self.shape, self.s.dtype) if rcond is None else rcond
+            )
+        return PseudoInverse(self.Vt.T, g, self.U.T, self.report)
+
+    def append_rows(self, B: Matrix) -> SVD:
+        """The decomposition of [A; B] for further rows B.
+
+        Brand's update: the part of B outside the row space adds directions, and the SVD of a
+        (k + b)-sized core rotates old and new together.  Exact if this decomposition is; the rank
+        may grow by the number of rows, `truncate` cuts it back.
+
+        Cost O((m + n)(k + b)²) flops; A is not needed.
+
+        References: M. Brand (2006), Fast low-rank modifications of the thin singular value
+        decomposition, Linear Algebra Appl. 415(1); [JS20] Eq. (2).
+        """
+        rows = _as_block(B, (None, self.shape[1]), "append_rows")
+        inside, outside, directions = _split(rows, self.Vt.T)
+        k, b = self.rank, len(rows)
+        core = np.zeros((k + b, k + directions.shape[1]), dtype=rows.dtype)
+        core[:k, :k] = np.diag(self.s)
+        core[k:, :k], core[k:, k:] = inside, outside
+        W, s, Zt = scipy.linalg.svd(core, full_matrices=False)
+        U = np.vstack([self.U @ W[:k], W[k:]])
+        Vt = Zt @ np.vstack([self.Vt, directions.T])
+        report = Report("append", f"updated with {b} rows", error=self.report.error)
+        return sign_fixed(U, s, Vt, report)
+
+    def append_columns(self, B: Matrix) -> SVD:
+        """The decomposition of [A, B] for further columns B; see `append_rows`, [JS20] Eq. (3)."""
+        columns = _as_block(B, (self.shape[0], None), "append_columns")
+        flipped = SVD(self.Vt.T, self.s, self.U.T, self.report).append_rows(columns.T)
+        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+
+
+@dataclass(frozen=True, eq=False)
+class PseudoInverse:
+    """V diag(gains) Uᵀ: a pseudo-inverse that is applied, never formed unless asked.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> P = pl.pinv(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]))
+    >>> P.shape
+    (2, 3)
+    >>> P @ np.array([3.0, 4.0, 9.0])
+    array([1., 1.])
+    """
+
+    V: Array
+    gains: Array
+    Ut: Array
+    report: Report = field(default=Report("given", "factors were given"), repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, m) for the pseudo-inverse of an m × n matrix."""
+        return self.V.shape[0], self.Ut.shape[1]
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that are inverted rather than cut off."""
+        return int(np.count_nonzero(self.gains))
+
+    @property
+    def T(self) -> PseudoInverse:
+        """The transposed operator."""
+        return PseudoInverse(self.Ut.T, self.gains, self.V.T, self.report)
+
+    def __matmul__(self, Y: Matrix) -> Array:
+        return apply_factors(self.V, self.gains, self.Ut, Y)
+
+    def to_array(self) -> Array:
+        """The pseudo-inverse as an array of its shape."""
+        product: Array = (self.V * self.gains) @ self.Ut
+        return product
+
+
+def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
+    """left · diag(middle) · right · X, from the right, so that nothing large is formed."""
+    if X.shape[0] != right.shape[1]:
+        raise ValueError(
+            f"An operator of shape {(left.shape[0], right.shape[1])} cannot multiply an array of "
+            f"shape {X.shape}: it needs {right.shape[1]} rows."
+        )
+    inner = to_dense((X.T @ right.T).T if is_sparse(X) else right @ X)
+    product: Array = left @ (middle[:, None] * inner if inner.ndim == 2 else middle * inner)
+    return product
+
+
+def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
+    """An `SVD` in which the largest entry of each right vector is positive."""
+    if len(s) and Vt.shape[1]:
+        largest = Vt[np.arange(len(s)), np.argmax(np.abs(Vt), axis=1)]
+        signs = np.where(largest < 0.0, -1.0, 1.0).astype(s.dtype)
+        U, Vt = U * signs, Vt * signs[:, None]
+    return SVD(U, s, Vt, report)
+
+
+def _as_block(B: Matrix, shape: tuple[int | None, int | None], name: str) -> Array:
+    block = np.asarray(to_dense(B), dtype=np.float64 if not is_sparse(B) else B.dtype)
+    fits = block.ndim == 2 and all(w in (None, g) for w, g in zip(shape, block.shape, strict=True))
+    if not fits:
+        need = " × ".join("any" if w is None else str(w) for w in shape)
+        raise ValueError(f"{name} got an array of shape {block.shape}; it needs {need}.")
+    if not np.isfinite(block).all():
+        raise ValueError(f"{name} got NaN or infinite values; remove or impute them first.")
+    return block
+
+
+def _split(rows: Array, V: Array) -> tuple[Array, Array, Array]:
+    """rows = inside · Vᵀ + outside · directionsᵀ with [V, directions] orthonormal."""
+    inside = rows @ V
+    rest = rows - inside @ V.T
+    correction = rest @ V  # once more: cancellation leaves a part of V in the rest
+    rest, inside = rest - correction @ V.T, inside + correction
+    W, s, Zt = scipy.linalg.svd(rest, full_matrices=False)
+    noise = default_rcond((rows.shape[0], rows.shape[1]), rows.dtype) * np.linalg.norm(rows)
+    k = min(int(np.count_nonzero(s > noise)), V.shape[0] - V.shape[1])
+    directions = Zt[:k].T - V @ (V.T @ Zt[:k].T)
+    directions, R = scipy.linalg.qr(directions, mode="economic")
+    return inside, (W[:, :k] * s[:k]) @ R.T, directions

@@ -1,0 +1,129 @@
+"""The plots show what they are given; what they cannot show they refuse."""
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pinvlearn import (
+    AlphaPathDisplay,
+    ConvergenceDisplay,
+    FlatGradient,
+    PinvRegressor,
+    Tolerance,
+    range_basis,
+)
+
+ERRORS = np.array([100.0, 10.0, 3.0, 2.5, 2.4, 0.05])
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def fitted():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    return PinvRegressor(alpha=[0.01, 1.0, 100.0]).fit(X, X @ np.ones(5) + rng.standard_normal(60))
+
+
+def test_solid_until_the_first_stop_then_dashed() -> None:
+    display = ConvergenceDisplay.from_basis(ERRORS, stops={"tolerance": 5, "gradient": 3})
+    solid, dashed = display.lines_
+    np.testing.assert_array_equal(solid.get_xdata(), [0, 1, 2, 3])
+    np.testing.assert_array_equal(solid.get_ydata(), ERRORS[:4])
+    np.testing.assert_array_equal(dashed.get_xdata(), [3, 4, 5])
+    assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
+    assert solid.get_color() == dashed.get_color()
+    assert display.ax_.get_yscale() == "log"
+    assert display.figure_ is display.ax_.figure
+
+
+def test_each_stop_is_marked_where_it_stopped() -> None:
+    display = ConvergenceDisplay.from_basis(ERRORS, stops={"tolerance": 5, "gradient": 3})
+    marks = {name: mark.get_xydata().tolist() for name, mark in display.stops_.items()}
+    assert marks == {"tolerance": [[5, 0.05]], "gradient": [[3, 2.5]]}
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["tolerance: 5 columns", "gradient: 3 columns"]
+
+
+def test_without_stops_all_is_solid_and_the_axes_are_ours() -> None:
+    _, ax = plt.subplots()
+    display = ConvergenceDisplay(ERRORS).plot(ax, name="letter", color="red")
+    (line,) = display.lines_
+    assert display.ax_ is ax
+    assert (line.get_label(), line.get_color(), len(line.get_xdata())) == ("letter", "red", 6)
+
+
+def test_zero_error_stays_on_the_log_axis() -> None:
+    display = ConvergenceDisplay.from_basis([5.0, 1.0, 0.0], stops={"exact": 2})
+    assert display.stops_["exact"].get_ydata()[0] == 1.0
+
+
+def test_real_basis_of_both_rules() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((120, 30)) @ rng.standard_normal((30, 80))
+    A += 0.03 * rng.standard_normal(A.shape)
+    whole = range_basis(A, Tolerance(), rng=1)
+    early = range_basis(A, FlatGradient(tau=1.0), rng=1)
+    columns = early.Q.shape[1]
+    assert 0 < columns < whole.Q.shape[1]
+    display = ConvergenceDisplay.from_basis(whole, stops={"gradient": columns})
+    np.testing.assert_array_equal(display.lines_[0].get_ydata(), early.errors)
+
+
+@pytest.mark.parametrize("errors", [[], [[1.0, 2.0]], 3.0])
+def test_errors_must_be_a_sequence(errors) -> None:
+    with pytest.raises(ValueError, match="one error per number of columns"):
+        ConvergenceDisplay(errors)
+
+
+def test_stop_beyond_the_basis() -> None:
+    with pytest.raises(ValueError, match="'late' is at column 9, .* columns 0 to 5"):
+        ConvergenceDisplay(ERRORS, stops={"late": 9})
+
+
+def test_alpha_path_marks_the_chosen(fitted) -> None:
+    display = AlphaPathDisplay.from_estimator(fitted)
+    np.testing.assert_array_equal(display.line_.get_xdata(), [0.01, 1.0, 100.0])
+    np.testing.assert_array_equal(display.line_.get_ydata(), fitted.loo_scores_)
+    chosen = display.chosen_.get_xydata()[0]
+    np.testing.assert_array_equal(chosen, [fitted.alpha_, fitted.loo_scores_.max()])
+    assert display.ax_.get_xscale() == "log"
+    assert "squared error" in display.ax_.get_ylabel()
+
+
+def test_alpha_path_of_a_pipeline() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    pipeline = make_pipeline(StandardScaler(), PinvRegressor()).fit(X, X[:, 0])
+    display = AlphaPathDisplay.from_estimator(pipeline)
+    assert display.alpha == pipeline[-1].alpha_
+
+
+def test_alpha_zero_is_part_of_the_path() -> None:
+    display = AlphaPathDisplay([1.0, 0.0, 0.1], [0.5, 0.9, 0.7], alpha=0.0).plot()
+    assert display.ax_.get_xscale() == "symlog"
+    np.testing.assert_array_equal(display.line_.get_ydata(), [0.9, 0.7, 0.5])
+    assert display.chosen_.get_ydata()[0] == 0.9
+
+
+def test_no_path_no_plot() -> None:
+    X = np.arange(20.0).reshape(-1, 1)
+    with pytest.raises(ValueError, match="no leave-one-out scores"):
+        AlphaPathDisplay.from_estimator(PinvRegressor(loo_scoring=None).fit(X, X[:, 0]))
+    with pytest.raises(ValueError, match="one score per alpha"):
+        AlphaPathDisplay([1.0, 2.0], [1.0], alpha=1.0)
+
+
+def test_matplotlib_missing(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install pinvlearn\[plot\]"):
+        ConvergenceDisplay(ERRORS).plot()

@@ -1,0 +1,71 @@
+"""`import pinvlearn` is cheap, and every public name is where it says."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import pinvlearn
+
+HEAVY = {"dask", "matplotlib", "numba", "pandas", "pyspark"}
+
+
+def loaded_after(code: str) -> set[str]:
+    """Top-level modules in a fresh interpreter after `code`."""
+    script = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_import_loads_nothing_heavy() -> None:
+    modules = loaded_after("import pinvlearn")
+    assert "pinvlearn" in modules
+    assert not modules & (HEAVY | {"numpy", "scipy", "sklearn"})
+
+
+def test_learners_load_nothing_heavy() -> None:
+    modules = loaded_after("from pinvlearn import RBFNetworkClassifier, svd, save")
+    assert "sklearn" in modules
+    own = modules - loaded_after("import sklearn.linear_model")  # which loads pandas if it can
+    assert not own & HEAVY
+
+
+@pytest.mark.parametrize("name", pinvlearn.__all__)
+def test_public_name(name: str) -> None:
+    value = getattr(pinvlearn, name)
+    assert value.__doc__, f"{name} has no docstring"
+    assert name in dir(pinvlearn)
+    if name in pinvlearn._HOME:
+        assert value.__name__ == name
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(pinvlearn.__file__).read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == alias.asname
+    }
+    expected = {name: f"pinvlearn.{home}" for name, home in pinvlearn._HOME.items()}
+    assert seen == expected | dict.fromkeys(pinvlearn._SUBMODULES, "pinvlearn")
+
+
+def test_all_is_sorted() -> None:
+    assert pinvlearn.__all__ == sorted(set(pinvlearn.__all__))
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'svdd'"):
+        _ = pinvlearn.svdd
+
+
+def test_version() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert pinvlearn.__version__ == project["version"]

@@ -1,0 +1,248 @@
+"""A saved model predicts the same; a file that is not ours is refused before it can do anything."""
+
+import importlib
+import json
+import os
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import pinvlearn
+from pinvlearn import persistence, solvers
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((50, 4))
+Y = {"Classifier": (X[:, 0] > 0).astype(int), "Regressor": X[:, 0] ** 2, "Features": None}
+SMALL = {"ELM": {"n_hidden": 12}, "RBFNetwork": {"n_kernels": 12}}
+
+
+def find(qualified_name: str):
+    module, _, name = qualified_name.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def fitted(name: str, **options):
+    cls = find(name)
+    kind = next(kind for kind in Y if cls.__name__.endswith(kind))
+    if "random_state" in cls().get_params():
+        options["random_state"] = 0
+    options |= SMALL.get(cls.__name__.removesuffix(kind), {})
+    return cls(**options).fit(X, Y[kind])
+
+
+def output(model, X=X):
+    return model.predict(X) if hasattr(model, "predict") else model.transform(X)
+
+
+@pytest.fixture
+def model():
+    return fitted("pinvlearn.learners.rbf.RBFNetworkRegressor")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "model.skops"
+
+
+def with_header(file, obj, text=None) -> None:
+    skops.io.dump(obj, file)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("pinvlearn.json", text or json.dumps({"format": persistence.FORMAT}))
+
+
+@pytest.mark.parametrize("name", sorted(persistence.MODELS))
+def test_round_trip(name, file) -> None:
+    model = fitted(name)
+    pinvlearn.save(model, file)
+    again = pinvlearn.load(file)
+    assert type(again) is type(model)
+    np.testing.assert_array_equal(output(again), output(model))
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        solvers.ExactSVD(),
+        solvers.FastSVD(stop=pinvlearn.FlatGradient(tau=0.5)),
+        solvers.FastSVD(stop=pinvlearn.Tolerance(eps=1e-6)),
+        solvers.FastSVD(stop=pinvlearn.Rank(5)),
+        solvers.FastSVD(stop=pinvlearn.Energy(0.9)),
+        solvers.Cholesky(),
+        solvers.Eigen(),
+        solvers.QR(),
+        solvers.Auto(),
+    ],
+    ids=str,
+)
+def test_round_trip_of_solver_objects(solver, file) -> None:
+    model = fitted("pinvlearn.learners.elm.ELMRegressor", solver=solver, alpha=0.1)
+    pinvlearn.save(model, file)
+    again = pinvlearn.load(file)
+    assert again.solver == solver
+    np.testing.assert_array_equal(output(again), output(model))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("pinvlearn.learners.elm.ELMClassifier", {"direct_links": True, "activation": "relu"}),
+        ("pinvlearn.learners.rbf.RBFNetworkClassifier", {"direct_links": True}),
+        ("pinvlearn.learners.rbf.RBFNetworkRegressor", {"centers": X[:7], "kernel": "laplace"}),
+        ("pinvlearn.learners.pinv.PinvRegressor", {"features": StandardScaler()}),
+        ("pinvlearn.learners.pinv.PinvRegressor", {"features": pinvlearn.RBFFeatures()}),
+    ],
+    ids=str,
+)
+def test_round_trip_of_options(name, options, file) -> None:
+    model = fitted(name, **options)
+    pinvlearn.save(model, file)
+    np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
+
+
+def test_round_trip_keeps_the_report_and_what_is_fitted(model, file) -> None:
+    pinvlearn.save(model, file)
+    again = pinvlearn.load(file)
+    assert again.report_ == model.report_
+    assert (again.alpha_, again.rank_) == (model.alpha_, model.rank_)
+    lower, upper = again.predict_interval(X)
+    np.testing.assert_array_equal((lower, upper), model.predict_interval(X))
+
+
+def test_round_trip_with_sparse_centers(file) -> None:
+    S = sparse.csr_array(np.where(X > 0.5, X, 0.0))
+    model = pinvlearn.RBFNetworkRegressor(n_kernels=10, random_state=0).fit(S, X[:, 0])
+    pinvlearn.save(model, file)
+    np.testing.assert_array_equal(output(pinvlearn.load(file), S), output(model, S))
+
+
+def test_round_trip_of_a_pipeline(file) -> None:
+    model = make_pipeline(StandardScaler(), pinvlearn.PinvRegressor()).fit(X, X[:, 1])
+    pinvlearn.save(model, file)
+    np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
+
+
+def test_every_public_estimator_can_be_saved() -> None:
+    public = [getattr(pinvlearn, name) for name in pinvlearn.__all__]
+    estimators = [c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)]
+    assert {f"{c.__module__}.{c.__qualname__}" for c in estimators} == persistence.MODELS
+
+
+@pytest.mark.parametrize("name", persistence.TRUSTED)
+def test_every_trusted_name_exists(name) -> None:
+    assert isinstance(find(name), type)
+
+
+@pytest.mark.parametrize(
+    "thing", [{"a": 1}, LinearRegression(), make_pipeline(StandardScaler()), None], ids=repr
+)
+def test_save_refuses_what_is_not_a_model(thing, file) -> None:
+    with pytest.raises(TypeError, match="takes a pinvlearn estimator or a scikit-learn Pipeline"):
+        pinvlearn.save(thing, file)
+    assert not file.exists()
+
+
+def test_save_refuses_parts_that_load_would_refuse(file) -> None:
+    model = make_pipeline(FunctionTransformer(os.path.abspath), pinvlearn.PinvRegressor())
+    with pytest.raises(TypeError, match="posixpath.abspath|ntpath.abspath"):
+        pinvlearn.save(model, file)
+    assert os.listdir(file.parent) == []
+
+
+def test_load_names_untrusted_types_and_constructs_nothing(file) -> None:
+    with_header(file, make_pipeline(FunctionTransformer(os.getcwd), pinvlearn.PinvRegressor()))
+    with pytest.raises(ValueError, match=r"getcwd.* nothing was loaded"):
+        pinvlearn.load(file)
+
+
+def test_load_refuses_another_kind_of_object(file) -> None:
+    with_header(file, LinearRegression())
+    with pytest.raises(ValueError, match=r"LinearRegression, not a pinvlearn estimator"):
+        pinvlearn.load(file)
+
+
+def test_load_refuses_another_version(model, file) -> None:
+    with_header(file, model, '{"format": 99}')
+    with pytest.raises(ValueError, match="format version 99; this pinvlearn reads version 1"):
+        pinvlearn.load(file)
+
+
+@pytest.mark.parametrize("header", ["[]", "{}", "not json"])
+def test_load_refuses_a_damaged_header(header, model, file) -> None:
+    with_header(file, model, header)
+    with pytest.raises(ValueError, match="not a model file of pinvlearn"):
+        pinvlearn.load(file)
+
+
+def test_load_refuses_a_file_of_another_kind(model, file) -> None:
+    file.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="not a model file of pinvlearn"):
+        pinvlearn.load(file)
+    skops.io.dump(model, file)
+    with pytest.raises(ValueError, match="not a model file of pinvlearn"):
+        pinvlearn.load(file)
+
+
+def test_load_refuses_a_damaged_file(model, file) -> None:
+    pinvlearn.save(model, file)
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members.pop(next(name for name in members if name.endswith(".npy")))
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(ValueError, match=r"is damaged: .* Save the model again"):
+        pinvlearn.load(file)
+
+
+def test_load_of_no_file(file) -> None:
+    with pytest.raises(FileNotFoundError):
+        pinvlearn.load(file)
+
+
+def test_failed_write_leaves_the_old_file(file) -> None:
+    file.write_text("old")
+
+    def write_half() -> None:
+        with persistence.written_whole(file) as draft:
+            draft.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
+    assert file.read_text() == "old"
+    assert os.listdir(file.parent) == [file.name]
+
+
+def test_write_keeps_the_suffix_and_replaces(file) -> None:
+    file.write_text("old")
+    with persistence.written_whole(file) as draft:
+        assert draft.suffix == ".skops"
+        assert draft.parent == file.parent
+        draft.write_text("new")
+    assert file.read_text() == "new"
+    assert os.listdir(file.parent) == [file.name]
+
+
+def test_write_refuses_a_folder_and_a_missing_one(tmp_path) -> None:
+    with pytest.raises(OSError, match="not a regular file"), persistence.written_whole(tmp_path):
+        pass
+    absent = tmp_path / "absent" / "model.skops"
+    with pytest.raises(FileNotFoundError, match="no folder"), persistence.written_whole(absent):
+        pass
+
+
+def test_skops_missing(monkeypatch, model, file) -> None:
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.delitem(sys.modules, "skops.io")
+    with pytest.raises(ImportError, match=r"pip install pinvlearn\[cli\]"):
+        pinvlearn.save(model, file)
+    with pytest.raises(ImportError, match=r"pip install pinvlearn\[cli\]"):
+        pinvlearn.load(file)
