@@ -12,6 +12,7 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
 test: export MKL_NUM_THREADS = 1
 test: export VECLIB_MAXIMUM_THREADS = 1
+test: export MPLBACKEND = agg
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/pinvlearn compare

@@ -4,18 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import ttest_rel
+from scipy.stats import t as student_t
 
 LEVEL = 0.05
 """Significance level; the paper does not state its own."""
+ROUNDING = 1e-12
 
 
 def differ(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether two paired samples differ by the two-sided t-test."""
+    """Whether two paired samples differ by the two-sided t-test.
+
+    Differences without spread, up to the rounding of the samples, have no t statistic: they differ
+    when their mean does.
+    """
     differences = np.subtract(first, second)
-    if np.ptp(differences) == 0.0:  # no spread, no t statistic
-        return bool(differences[0] != 0.0)
-    return bool(ttest_rel(first, second).pvalue < LEVEL)
+    mean, deviation = abs(differences.mean()), differences.std(ddof=1)
+    rounding = ROUNDING * np.abs(first).max()
+    if deviation <= rounding:
+        return bool(mean > rounding)
+    statistic = mean / (deviation / np.sqrt(len(differences)))
+    return bool(2 * student_t.sf(statistic, len(differences) - 1) < LEVEL)
 
 
 def ranks(samples: Mapping[str, Sequence[float]]) -> dict[str, int]:
@@ -40,7 +48,7 @@ class Standing:
 
     mean_rank: float
     rank_error: float
-    """Standard error of the mean rank: what the paper prints after ±."""
+    """What the paper prints after ±: the deviation of the ranks over the root of (sets - 1)."""
     wins: int
     unique: int
 
@@ -50,7 +58,7 @@ def standings(table: Sequence[Mapping[str, int]]) -> dict[str, Standing]:
     result = {}
     for name in table[0]:
         own = np.array([row[name] for row in table])
-        error = own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0.0
+        error = own.std(ddof=1) / np.sqrt(len(own) - 1) if len(own) > 1 else 0.0
         winners = [row for row in table if row[name] == 1]
         unique = sum(list(row.values()).count(1) == 1 for row in winners)
         result[name] = Standing(float(own.mean()), float(error), len(winners), unique)

@@ -91,6 +91,7 @@ def test_fit_says_what_it_did(csv) -> None:
     assert "classification, since the target is not a number" in result.stderr
     assert "hold no value at all: void" in result.stderr
     assert "a (1), colour (1)" in result.stderr
+    assert "taken as categories: colour" in result.stderr
 
 
 def test_quiet_is_quiet_and_the_table_is_on_stdout(csv) -> None:
@@ -301,6 +302,14 @@ def test_compare_on_a_file(csv) -> None:
     assert "<svg" in Path("c.svg").read_text()
 
 
+def test_compare_with_rare_classes_or_few_rows(table) -> None:
+    table.loc[0, "kind"] = "rare"
+    table.to_csv("t.csv", index=False)
+    args = ["compare", "t.csv", "--target", "kind", "--kernels", 20]
+    assert "class 'rare' has 1 of the rows" in ok(*args, "--folds", 2).stderr
+    assert "120 rows are too few for 99 folds" in fails(1, *args, "--folds", 99)
+
+
 def test_compare_without_matplotlib_still_compares(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = ok("compare", "--kernels", 20, "--folds", 1)
@@ -312,7 +321,11 @@ def test_compare_without_matplotlib_still_compares(monkeypatch) -> None:
 
 
 def test_missing_file() -> None:
-    assert "there is no file nowhere.csv" in fails(2, "fit", "nowhere.csv", "--target", "y")
+    assert "nowhere.csv does not exist" in fails(2, "fit", "nowhere.csv", "--target", "y")
+
+
+def test_folder_instead_of_a_file() -> None:
+    assert ". is a folder" in fails(2, "fit", ".", "--target", "y")
 
 
 def test_unknown_ending(csv) -> None:
@@ -375,7 +388,7 @@ def test_infinite_input(table) -> None:
         (["--gamma", "1", "--model", "elm"], "--gamma belongs to --model rbf"),
         (["--size", "9", "--model", "linear"], "--size does not belong to --model linear"),
         (["--out", "absent/m.skops"], "there is no folder absent"),
-        (["--out", "."], ". is a folder"),
+        (["--out", "."], ". is not a regular file"),
     ],
 )
 def test_bad_option_values(options, message, csv) -> None:
@@ -419,6 +432,7 @@ def test_wrong_model_file(csv, model) -> None:
 
 def test_predict_output_must_have_a_known_ending(csv, model) -> None:
     assert "must end in one of .csv" in fails(2, "predict", model, csv, "--out", "p.xlsx")
+    assert "must end in one of .png" in fails(2, "compare", csv, "--plot", "p.foo")
 
 
 def test_probabilities_of_a_regressor(csv) -> None:

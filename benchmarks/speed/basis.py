@@ -4,11 +4,12 @@ Both grow the basis of A = [1 G] (Gaussian kernels, gamma = 1/72, standardised c
 same random vectors, under both stops of [JL19], and should end at the same column. The error next
 to the time is ‖A − QQᵀA‖ in the Frobenius norm, relative to ‖A‖.
 
-CONCLUSION_BASIS
+Conclusion: provisional, from four sets at 1000 kernels on a busy machine. Blocks ended at the same
+column with the same error in all eight cases and were 3.6 to 7.8 times faster.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import one_vector
 from benchmarks.data import select
 from benchmarks.kernels import design_matrix
-from benchmarks.result import Record, Result, Table, spread
+from benchmarks.result import Record, Result, Table
 from benchmarks.splits import make_fold
 from benchmarks.timing import clock, race
 
@@ -43,18 +44,14 @@ def run(args: argparse.Namespace) -> Result:
     def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
         fold = make_fold(piece["dataset"], folds=args.folds, repeat=0, fold=0, seed=args.seed)
         A = design_matrix(fold.X_train, fold.centres(piece["kernels"]))
-        for stop, (rule, make_rule) in STOPS.items():
-            racers = {
-                "blocked": partial(_blocked, A, rule, args.seed),
-                "one vector": partial(_single, A, make_rule, args.seed),
-            }
-            for method, timing in race(racers, repeats=args.repeats).items():
+        for stop in STOPS:
+            racers = _racers(A, stop, args.seed)
+            for method, timing in race(racers, repeats=args.repeats, warmup=0).items():
                 yield {
                     "stop": stop,
                     "method": method,
                     "columns": timing.value.shape[1],
                     "error": _relative_error(A, timing.value),
-                    "raw": [timing.wall, timing.cpu],
                     **timing.record(),
                 }
 
@@ -63,9 +60,19 @@ def run(args: argparse.Namespace) -> Result:
         for kernels in args.kernels
         for dataset in select(args.datasets)
     ]
+    for stop in STOPS:  # loads every routine, on a matrix that costs nothing
+        race(_racers(np.eye(200, 100), stop, args.seed), repeats=1, warmup=0)
     records = collect(args, pieces, measure)
     rows = _rows(records, clock(args.threads))
     return Result(settings_of(args), [_table(rows)], _findings(rows), records=records)
+
+
+def _racers(A: np.ndarray, stop: str, seed: int) -> dict[str, Callable[[], np.ndarray]]:
+    rule, make_rule = STOPS[stop]
+    return {
+        "blocked": partial(_blocked, A, rule, seed),
+        "one vector": partial(_single, A, make_rule, seed),
+    }
 
 
 def _blocked(A: np.ndarray, rule: Any, seed: int) -> np.ndarray:
@@ -80,16 +87,14 @@ def _relative_error(A: np.ndarray, Q: np.ndarray) -> float:
     return float(np.linalg.norm(A - Q @ (Q.T @ A)) / np.linalg.norm(A))
 
 
-def _rows(records: list[Record], key: str) -> list[Record]:
+def _rows(records: list[Record], timer: str) -> list[Record]:
     """One entry for each data set, number of kernels and stop: both methods side by side."""
     singles = {_key(r): r for r in records if r["method"] == "one vector"}
-    rows = []
-    for blocked in (r for r in records if r["method"] == "blocked"):
-        single = singles[_key(blocked)]
-        wall_or_cpu = 1 if key == "cpu_seconds" else 0
-        paired = zip(single["raw"][wall_or_cpu], blocked["raw"][wall_or_cpu], strict=True)
-        rows.append({**blocked, "single": single, "gain": spread([a / b for a, b in paired])})
-    return rows
+    return [
+        {**r, "single": singles[_key(r)], "gain": singles[_key(r)][timer] / r[timer]}
+        for r in records
+        if r["method"] == "blocked"
+    ]
 
 
 def _key(record: Record) -> tuple[Any, ...]:
@@ -128,10 +133,10 @@ def _table(rows: list[Record]) -> Table:
 
 
 def _findings(rows: list[Record]) -> list[str]:
-    gains = [row["gain"]["median"] for row in rows]
+    gains = [row["gain"] for row in rows]
     same = sum(row["columns"] == row["single"]["columns"] for row in rows)
     wide = [
-        row["gain"]["median"]
+        row["gain"]
         for row in rows
         if row["stop"] == "gradient" and row["dataset"] in ("letter", "satimage")
     ]

@@ -5,7 +5,10 @@ with leave-one-out switched off. The path is 31 alphas, scored by squared error 
 That the leave-one-out predictions are right is checked on a small part of the data by refitting
 the read-out without each row in turn.
 
-CONCLUSION_LOO
+Conclusion: provisional, from three sets on a busy machine. The path was 3.9 to 11 times faster
+than RidgeCV and chose the same alpha; the target of 10 was met on satimage only. The difference to
+refitting depends on the size of the check: 9e-9 with 150 rows and 40 kernels of segment, but
+1.7e-7, above the target, with 400 and 150.
 """
 
 import argparse
@@ -35,8 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The path, and the size of the brute-force check."""
     parser.add_argument("--kernels", type=int, nargs="+", default=[1000])
     parser.add_argument("--alphas", type=int, default=31, help="length of the path")
-    parser.add_argument("--check-rows", type=int, default=150)
-    parser.add_argument("--check-kernels", type=int, default=40)
+    parser.add_argument(
+        "--decades",
+        type=float,
+        nargs=2,
+        default=[-10, 0],
+        help="ends of the path, as powers of ten of the mean diagonal of HᵀH",
+    )
+    parser.add_argument("--check-rows", type=int, default=400)
+    parser.add_argument("--check-kernels", type=int, default=150)
     parser.set_defaults(repeats=3)
 
 
@@ -46,7 +56,7 @@ def run(args: argparse.Namespace) -> Result:
     def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
         fold = make_fold(piece["dataset"], folds=args.folds, repeat=0, fold=0, seed=args.seed)
         H = kernel_matrix(fold.X_train, fold.centres(piece["kernels"]))
-        alphas = path_for(H, args.alphas)
+        alphas = path_for(H, args)
         timings = race(_racers(H, fold, alphas), repeats=args.repeats, warmup=0)
         gap = brute_force_gap(fold, alphas, args)
         for name, timing in timings.items():
@@ -63,9 +73,10 @@ def run(args: argparse.Namespace) -> Result:
     return Result(settings_of(args), [_table(rows)], _findings(rows), records=records)
 
 
-def path_for(H: np.ndarray, count: int) -> np.ndarray:
-    """Alphas from 1e-12 to 1 of the mean diagonal of HᵀH."""
-    return np.logspace(-12, 0, count) * float(np.mean(np.einsum("ij,ij->j", H, H)))
+def path_for(H: np.ndarray, args: argparse.Namespace) -> np.ndarray:
+    """Evenly spaced powers of ten, times the mean diagonal of HᵀH."""
+    mean_diagonal = float(np.mean(np.einsum("ij,ij->j", H, H)))
+    return np.logspace(*args.decades, args.alphas) * mean_diagonal
 
 
 def brute_force_gap(fold: Fold, alphas: np.ndarray, args: argparse.Namespace) -> float:

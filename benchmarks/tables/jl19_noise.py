@@ -5,7 +5,12 @@ Table 1 and Figs. 1 to 7 of [JL19]: cardiotocography-1, standardised, 2000 Gauss
 (Figs. 1, 2 and 4 to 7, with both stops marked), for musk2 (Fig. 1), and of the steps where the
 error rises (Fig. 3).
 
-CONCLUSION_NOISE
+Conclusion: provisional, from one to four repetitions. Noise of 1 % makes the tolerance stop take
+all columns and leaves the gradient stop near where it was, as the paper says. From 8 % on, our
+gradient stop takes many more columns than the paper's 233 to 878: of a pure noise matrix the error
+falls by about the deviation per column, which is then above tau. We could not reproduce those
+entries: factors of 0.05 to 0.25 on the deviation (``--noise-scale``), with r = 10 and 20, come
+closer but none fits the whole row.
 """
 
 import argparse
@@ -25,7 +30,11 @@ from benchmarks.result import Record, Result, Table, measured
 from benchmarks.tables._comparison import values
 
 NAMES = {"jl19-1": "Table 1 and Figs. 1-7 of [JL19]: columns of Q under 0 to 32 % of noise"}
-STOPS = {"tolerance": pinvlearn.Tolerance(), "gradient": pinvlearn.FlatGradient()}
+STOPS = {
+    "tolerance": pinvlearn.Tolerance(),
+    "gradient": pinvlearn.FlatGradient(),
+    "wide gradient": pinvlearn.FlatGradient(r=20),  # chosen after the fact, see jl19_columns
+}
 NOISY_SET = "cardiotocography-1"
 
 
@@ -108,11 +117,19 @@ def _pieces(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def _noise_table(records: list[Record]) -> Table:
     rows = []
     for noise, paper in NOISE_COLUMNS.items():
-        key = {"dataset": NOISY_SET, "noise": noise}
-        ours = measured(values(records, "columns", stop="gradient", **key))
-        full = measured(values(records, "columns", stop="tolerance", **key))
-        rows.append([noise, paper, ours, ours["mean"] - paper, full])
-    columns = ["noise %", "paper", "gradient stop", "difference", "tolerance stop"]
+        tolerance, narrow, wide = (
+            measured(values(records, "columns", dataset=NOISY_SET, noise=noise, stop=stop))
+            for stop in STOPS
+        )
+        rows.append([noise, paper, narrow, narrow["mean"] - paper, wide, tolerance])
+    columns = [
+        "noise %",
+        "paper",
+        "gradient stop",
+        "difference",
+        "gradient stop, r = 20 (fitted)",
+        "tolerance stop",
+    ]
     return Table("Table 1: columns of Q", columns, rows)
 
 

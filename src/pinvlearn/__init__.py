@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
     from pinvlearn.learners.features import RandomFeatures as RandomFeatures
     from pinvlearn.learners.features import RBFFeatures as RBFFeatures
+    from pinvlearn.learners.kernel_elm import KernelELMClassifier as KernelELMClassifier
+    from pinvlearn.learners.kernel_elm import KernelELMRegressor as KernelELMRegressor
     from pinvlearn.learners.pinv import PinvClassifier as PinvClassifier
     from pinvlearn.learners.pinv import PinvRegressor as PinvRegressor
     from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
@@ -48,6 +50,8 @@ _HOME = {
     "ELMRegressor": "learners.elm",
     "Energy": "linalg.stop",
     "FlatGradient": "linalg.stop",
+    "KernelELMClassifier": "learners.kernel_elm",
+    "KernelELMRegressor": "learners.kernel_elm",
     "PinvClassifier": "learners.pinv",
     "PinvRegressor": "learners.pinv",
     "PseudoInverse": "linalg.svd",

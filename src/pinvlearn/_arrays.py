@@ -71,7 +71,7 @@ def power_of_two_scale(A: Matrix) -> float:
         return 1.0
     exponent = int(np.frexp(max_abs(A))[1])
     limit = 30 if A.dtype == np.float32 else 200
-    return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, -exponent))
+    return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, min(-exponent, 1022)))
 
 
 def gram(A: Matrix) -> Array:

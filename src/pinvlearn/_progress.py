@@ -17,8 +17,8 @@ def progress(
 
     def draw(done: int, label: str) -> None:
         filled = WIDTH * done // max(total, 1)
-        bar = "█" * filled + "░" * (WIDTH - filled)
-        out.write(f"\r\x1b[2K{bar} {done}/{total} {label}")
+        bar = "#" * filled + "." * (WIDTH - filled)
+        out.write(f"\r\x1b[2K[{bar}] {done}/{total} {label}")
         out.flush()
 
     def ignore(done: int, label: str) -> None:

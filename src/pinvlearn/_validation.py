@@ -10,7 +10,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from sklearn.utils import check_random_state
 
-from pinvlearn._arrays import Array, Matrix, is_operator, is_sparse
+from pinvlearn._arrays import Array, IntArray, Matrix, is_operator, is_sparse
 from pinvlearn.linalg.stop import Stop
 
 
@@ -19,7 +19,7 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
     if is_operator(A):
         if np.issubdtype(A.dtype, np.complexfloating):
             raise TypeError(f"{name} is a complex operator; only real matrices are supported.")
-        return A
+        return A if A.dtype in (np.float32, np.float64) else _FloatOperator(A)
     if is_sparse(A):
         A = scipy.sparse.csr_array(A)
         entries = A.data
@@ -48,6 +48,20 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
     return A
 
 
+class _FloatOperator(scipy.sparse.linalg.LinearOperator):
+    """An operator of another number type, seen as one of float64."""
+
+    def __init__(self, A: Any) -> None:
+        super().__init__(np.float64, A.shape)
+        self._operator = A
+
+    def _matmat(self, X: Array) -> Any:
+        return self._operator.matmat(X)
+
+    def _rmatmat(self, X: Array) -> Any:
+        return self._operator.rmatmat(X)
+
+
 def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
     """Raise at the first NaN or infinity, naming its row and column."""
     entries = X.data if is_sparse(X) else X
@@ -66,6 +80,21 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
         f"{name} contains {what}, first in row {row}, column {column}{where}. "
         "Remove or impute such values first."
     )
+
+
+def check_symmetric(K: Matrix) -> None:
+    """A precomputed kernel of the training rows must be square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"A precomputed kernel must be square for fit; its shape is {K.shape}. For predict "
+            "give the kernel of new rows against all training rows."
+        )
+    difference = float(abs(K - K.T).max())
+    if difference > 1e-8 * float(abs(K).max()):
+        raise ValueError(
+            "A precomputed kernel must be symmetric; K and its transpose differ by up to "
+            f"{difference:.3g}."
+        )
 
 
 def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int]) -> int | None:
@@ -106,12 +135,38 @@ def check_count(name: str, value: Any, least: int = 0) -> int | None:
     return int(value)
 
 
+def check_size(name: str, value: Any) -> int:
+    """An integer of at least 1."""
+    if not isinstance(value, numbers.Integral) or int(value) < 1:
+        raise ValueError(f"{name}={value!r} must be an integer of at least 1.")
+    return int(value)
+
+
+def check_rank_or_share(name: str, value: Any) -> int | float:
+    """An integer of at least 1, or a float between 0 and 1: a share of the rows."""
+    if isinstance(value, float | np.floating) and 0.0 < value < 1.0:
+        return float(value)
+    if not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(
+            f"{name}={value!r} must be an integer of at least 1, or a fraction of the rows between "
+            "0 and 1."
+        )
+    return int(value)
+
+
 def check_nonnegative(name: str, value: Any) -> float:
     """A finite number of at least 0."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     if not number or not np.isfinite(float(value)) or value < 0:
         raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
     return float(value)
+
+
+def check_rcond(rcond: Any) -> float | None:
+    """None or a number in [0, 1)."""
+    if rcond is not None and not (isinstance(rcond, numbers.Real) and 0.0 <= rcond < 1.0):
+        raise ValueError(f"rcond={rcond!r} must be a number in [0, 1), or None.")
+    return None if rcond is None else float(rcond)
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -170,3 +225,77 @@ def check_solver(solver: Any, solvers: Any) -> Any:
             "factor(problem, alpha) method."
         )
     return solver
+
+
+def check_triplets(
+    rows: Any, cols: Any, values: Any, shape: Any
+) -> tuple[IntArray, IntArray, Array, tuple[int, int]]:
+    """Known entries, sorted by row and column: finite, inside the shape, no pair twice."""
+    shape = check_shape(shape)
+    rows, cols = check_indices("rows", rows, shape[0]), check_indices("cols", cols, shape[1])
+    values = check_values(values)
+    if not len(rows) == len(cols) == len(values):
+        raise ValueError(
+            f"rows, cols and values have {len(rows)}, {len(cols)} and {len(values)} entries; give "
+            "one of each for every known entry."
+        )
+    if not len(values):
+        raise ValueError("There are no known entries; at least one is needed.")
+    order = np.lexsort((cols, rows))
+    rows, cols, values = rows[order], cols[order], values[order]
+    twice = np.flatnonzero((np.diff(rows) == 0) & (np.diff(cols) == 0))
+    if len(twice):
+        at = twice[0]
+        raise ValueError(
+            f"{len(twice)} known entries repeat another's place, first row {rows[at]}, column "
+            f"{cols[at]} with values {values[at]:g} and {values[at + 1]:g}. Keep one value for "
+            "each place, for instance the mean."
+        )
+    return rows, cols, values, shape
+
+
+def check_shape(shape: Any) -> tuple[int, int]:
+    """(rows, columns), both at least 1."""
+    try:
+        m, n = shape
+    except (TypeError, ValueError):
+        m = n = None
+    if not all(isinstance(size, numbers.Integral) and size >= 1 for size in (m, n)):
+        raise ValueError(f"shape={shape!r} must be two integers of at least 1: rows and columns.")
+    return int(m), int(n)  # type: ignore[arg-type]
+
+
+def check_indices(name: str, indices: Any, size: int | None) -> IntArray:
+    """Whole numbers of at least 0, and below `size` where it is given."""
+    array = np.asarray(indices)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(
+            f"{name} has dtype {array.dtype} and {array.ndim} dimension(s); give a 1-D array of "
+            "integers (pandas.factorize or sklearn's OrdinalEncoder make them from names)."
+        )
+    array = array.astype(np.int64)
+    bad = array < 0 if size is None else (array < 0) | (array >= size)
+    if bad.any():
+        allowed = "at least 0" if size is None else f"in 0 … {size - 1}"
+        raise ValueError(
+            f"{name} holds {array[bad][0]} ({bad.sum()} such entries); indices must be {allowed}. "
+            "Count from 0, or give a larger shape."
+        )
+    return array
+
+
+def check_values(values: Any) -> Array:
+    """Finite numbers, one for each known entry."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as failure:
+        raise ValueError("values must be numbers.") from failure
+    if array.ndim != 1:
+        raise ValueError(f"values has {array.ndim} dimensions; a 1-D array is needed.")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise ValueError(
+            f"values holds {bad.sum()} NaN or infinite entries, first at position "
+            f"{np.flatnonzero(bad)[0]}. An unknown entry is left out of rows, cols and values."
+        )
+    return array

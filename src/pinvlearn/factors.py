@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, is_sparse, lapack
+from pinvlearn._arrays import Array, Matrix, first_bad_entry, is_sparse, lapack, to_dense
 from pinvlearn.summaries import Gram, Moments
 
 EPS = float(np.finfo(np.float64).eps)
@@ -44,11 +44,15 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Center:
-    """Weighted means about which a problem is solved (zeros without an intercept)."""
+    """Weighted means about which a problem is solved (zeros without an intercept).
+
+    `total` is the sum of the weights, `squares` the weighted sum of squares of each centred target.
+    """
 
     H_mean: Array
     Y_mean: Array
     total: float
+    squares: Array
     intercept: bool
 
     def offset(self, coef: Array) -> Array:
@@ -96,11 +100,29 @@ class Problem:
     @cached_property
     def moments(self) -> Moments:
         """Centred second moments, folded over the blocks once."""
-        return self.rows.fold(Gram.of, operator.iadd).moments(self.intercept)
+        moments = self.rows.fold(Gram.of, operator.iadd).moments(self.intercept)
+        if not (np.isfinite(moments.magnitude) and np.isfinite(moments.squares).all()):
+            self._raise_not_finite()
+        return moments
+
+    def _raise_not_finite(self) -> None:
+        """Find the feature that is not finite, now that a sum over all of them is not."""
+        bad = self.rows.each(lambda H, Y, w: (len(Y), first_bad_entry(to_dense(H))))
+        start = 0
+        for count, entry in bad:
+            if entry is not None:
+                raise ValueError(
+                    f"The feature map gives NaN or infinity, first in row {start + entry[0]}, "
+                    f"column {entry[1]} of its features. Scale the inputs, or use another map."
+                )
+            start += count
+        raise ValueError("Sums over the features overflow; scale the features or the targets.")
 
     def center(self, moments: Moments) -> Center:
         """The means as the factors want them."""
-        return Center(moments.H_mean, moments.Y_mean, moments.total, self.intercept)
+        return Center(
+            moments.H_mean, moments.Y_mean, moments.total, moments.squares, self.intercept
+        )
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
         """H, Y and weights of all blocks together; H stays sparse if its blocks are."""
@@ -109,6 +131,8 @@ class Problem:
         weights = [w for _, _, w in blocks if w is not None]
         H = stack([H for H, _, _ in blocks])
         Y = np.vstack([Y for _, Y, _ in blocks])
+        if not np.isfinite(H.sum()):
+            self._raise_not_finite()
         return H, Y, np.concatenate(weights) if weights else None
 
     def dense(self) -> Dense:
@@ -124,7 +148,8 @@ class Problem:
         if weights is not None:
             root = np.sqrt(weights)[:, None]
             Z, Y = Z * root, Y * root
-        return Dense(Z, Y, Center(H_mean, Y_mean, total, self.intercept))
+        squares = np.einsum("ij,ij->j", Y, Y)
+        return Dense(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +162,8 @@ class Spectral:
         Values of s at or below rcond·s[0] count as zero.
     noise : float
         Absolute error of s² (0 for decompositions of Z itself).
+    lost : float
+        Largest s² of directions that are missing because `noise` hides them.
     """
 
     V: Array
@@ -145,6 +172,7 @@ class Spectral:
     center: Center
     rcond: float
     noise: float = 0.0
+    lost: float = 0.0
 
     serves_path = True
 
@@ -167,6 +195,10 @@ class Spectral:
     @property
     def _keep(self) -> Any:
         return (self.s > self.rcond * self.s[:1]) & (self.s > 0.0)
+
+    def kept(self) -> tuple[Array, Array, Array]:
+        """V, s and C of the directions above the cut-off."""
+        return self.V[:, self._keep], self.s[self._keep], self.C[self._keep]
 
     def inverse(self, alpha: float) -> Array:
         """1 / (s² + alpha) in the directions kept; without ridge the others are cut off."""
@@ -197,9 +229,36 @@ class Spectral:
         return diagonal
 
     def error(self, alpha: float) -> float:
-        """Relative error that `noise` leaves in a solution: noise / (smallest kept s² + alpha)."""
+        """Bound on a solution's relative error: noise / (smallest s² + alpha), or `missing`."""
         kept = self.s[self._keep] if alpha == 0.0 else self.s
-        return self.noise / (kept[-1] ** 2 + alpha) if self.noise and len(kept) else 0.0
+        if not self.noise or not len(kept):
+            return self.missing(alpha)
+        return max(self.noise / (kept[-1] ** 2 + alpha), self.missing(alpha))
+
+    def missing(self, alpha: float) -> float:
+        """The part of the error that no refinement mends: directions that `noise` hides.
+
+        Without ridge they are all of the solution they would take part in.
+        """
+        if alpha > 0.0:
+            return min(1.0, self.lost / alpha)
+        return 1.0 if self.noise and (self.lost or not self._keep.all()) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Unfiltered(Spectral):
+    """A low-rank factor whose solutions keep what lies outside it: [MW15] Eq. (21).
+
+    With R the part of ZᵀY that the factor's directions miss, coef = V(…)C + R / alpha.
+    """
+
+    rest: Array = field(kw_only=True)
+
+    def coef(self, alpha: float) -> Array:
+        """Solution for one alpha above 0."""
+        if alpha == 0.0:
+            raise ValueError("Eq. (21) of [MW15] divides by alpha; give one above 0.")
+        return super().coef(alpha) + self.rest / alpha
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +272,9 @@ class CholeskyFactor:
     moments: Moments
     center: Center
     shift: float = 1e-13
-    _cache: dict[float, tuple[Array, float, bool]] = field(default_factory=dict, repr=False)
+    _cache: dict[float, tuple[Array, float, bool]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     serves_path = False
 
@@ -261,6 +322,10 @@ class CholeskyFactor:
         """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""
         return EPS * self.moments.magnitude / max(self._factored(alpha)[1], 1e-300)
 
+    def missing(self, alpha: float) -> float:
+        """No direction is missing from a Cholesky factor."""
+        return 0.0
+
     def exists(self, alpha: float) -> bool:
         """Whether ZᵀZ + alpha could be factored as it is."""
         try:
@@ -277,8 +342,9 @@ class CholeskyFactor:
 
     def _factor(self, alpha: float) -> tuple[Array, float, bool]:
         G = self.moments.G
-        least = 4.0 * EPS * self.moments.magnitude
-        for ridge in (alpha, alpha + self.shift * self.moments.magnitude):
+        magnitude = self.moments.magnitude
+        least = 4.0 * EPS * magnitude
+        for ridge in (alpha, alpha + (self.shift * magnitude if magnitude > 0.0 else 1.0)):
             shifted_gram = np.array(G, order="F")
             shifted_gram[np.diag_indices_from(G)] += ridge
             norm = np.linalg.norm(shifted_gram, 1)
@@ -326,4 +392,7 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     weighted = U * root[:, None]
     V = (np.asarray(H.T @ weighted) - np.outer(H_mean, weighted.sum(axis=0))) / s
     C = s[:, None] * (weighted.T @ (Y - Y_mean))
-    return Spectral(V, s, C, Center(H_mean, Y_mean, total, problem.intercept), 0.0, noise)
+    squares = np.square(root[:, None] * (Y - Y_mean)).sum(axis=0)
+    center = Center(H_mean, Y_mean, total, squares, problem.intercept)
+    possible = m - 1 if problem.intercept else m
+    return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0)

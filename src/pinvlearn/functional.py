@@ -14,6 +14,7 @@ from pinvlearn._validation import (
     check_matrix,
     check_nonnegative,
     check_rank,
+    check_rcond,
     check_rng,
     check_solver,
     check_stop,
@@ -27,7 +28,8 @@ from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.report import Report
 from pinvlearn.linalg.stop import Stop
 from pinvlearn.linalg.svd import SVD, PseudoInverse
-from pinvlearn.solvers import SOLVERS, solve
+from pinvlearn.readout import solve
+from pinvlearn.solvers import SOLVERS
 
 
 def svd(
@@ -134,7 +136,7 @@ def pinv(
            [0., 1.]])
     """
     factors = svd(A, rank, rank_ratio=rank_ratio, stop=stop, method=method, rng=rng)
-    return factors.pinv(check_nonnegative("alpha", alpha), rcond=rcond)
+    return factors.pinv(check_nonnegative("alpha", alpha), rcond=check_rcond(rcond))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +204,7 @@ def lstsq(
     if rcond is not None:
         if not hasattr(solver, "rcond"):
             raise ValueError(f'method={method!r} takes no rcond; use "svd", "qr" or "auto".')
-        solver = replace(solver, rcond=rcond)
+        solver = replace(solver, rcond=check_rcond(rcond))
     scale, unit = power_of_two_scale(A), power_of_two_scale(targets)
     H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
     rows = LocalRows(lambda X: X, H, T, None, A.shape[1])
@@ -269,7 +271,8 @@ def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = No
     >>> round(pl.spectral_error(A, pl.svd(A, rank=1), rng=0), 6)
     2.0
     """
-    return _error.spectral_error(check_matrix(A), approx, rng=check_rng(rng))
+    A = check_matrix(A)
+    return _error.spectral_error(A, _same_shape(A, approx), rng=check_rng(rng))
 
 
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
@@ -282,4 +285,17 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
     >>> round(pl.frobenius_error(A, pl.svd(A, rank=1)) ** 2, 6)
     5.0
     """
-    return _error.frobenius_error(check_matrix(A), approx)
+    A = check_matrix(A)
+    return _error.frobenius_error(A, _same_shape(A, approx))
+
+
+def _same_shape(A: Matrix, approx: Any) -> Any:
+    """The approximation, if it can be one of A."""
+    if isinstance(approx, RangeBasis):
+        shape: tuple[int, ...] = (approx.Q.shape[0], A.shape[1])
+    else:
+        approx = approx if isinstance(approx, SVD) else check_matrix(approx, "approx")
+        shape = approx.shape
+    if shape != A.shape:
+        raise ValueError(f"A has shape {A.shape} and its approximation {shape}; they must agree.")
+    return approx

@@ -26,6 +26,8 @@ MODELS = frozenset(
         "pinvlearn.learners.elm.ELMRegressor",
         "pinvlearn.learners.features.RBFFeatures",
         "pinvlearn.learners.features.RandomFeatures",
+        "pinvlearn.learners.kernel_elm.KernelELMClassifier",
+        "pinvlearn.learners.kernel_elm.KernelELMRegressor",
         "pinvlearn.learners.pinv.PinvClassifier",
         "pinvlearn.learners.pinv.PinvRegressor",
         "pinvlearn.learners.rbf.RBFNetworkClassifier",
@@ -34,6 +36,10 @@ MODELS = frozenset(
 )
 PARTS = frozenset(
     {
+        "pinvlearn.features.kernels.GivenColumns",
+        "pinvlearn.features.kernels.Kernel",
+        "pinvlearn.features.kernels.KernelColumns",
+        "pinvlearn.features.kernels.Whitened",
         "pinvlearn.features.random_layer.Beside",
         "pinvlearn.features.random_layer.Inputs",
         "pinvlearn.features.random_layer.RandomLayer",
@@ -50,6 +56,7 @@ PARTS = frozenset(
         "pinvlearn.solvers.ExactSVD",
         "pinvlearn.solvers.FastSVD",
         "pinvlearn.solvers.QR",
+        "pinvlearn.solvers.Woodbury",
     }
 )
 # Harmless containers that scikit-learn's transformers and sparse centres bring along.

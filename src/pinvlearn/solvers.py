@@ -1,45 +1,43 @@
 """Solvers of the read-out: frozen configurations that factor a problem, and `auto` over them.
 
-A solver is a frozen dataclass with ``factor(problem, alpha) -> (factor, report)``; `solve` turns
-the factor into coefficients, chooses alpha by leave-one-out and refines where that is needed.
+A solver is a frozen dataclass with ``factor(problem, alpha) -> (factor, report)``.  What happens
+with the factor is in `pinvlearn.readout`.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
 from pinvlearn.factors import (
-    EPS,
     CholeskyFactor,
     Problem,
-    Score,
     Spectral,
+    Unfiltered,
     spectral_from_moments,
     spectral_from_rows,
 )
+from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import FlatGradient, Stop, Tolerance
 from pinvlearn.linalg.svd import default_rcond
-
-PATH_LENGTH = 31
-PATH_DECADES = (-16.0, 0.0)
-"""The built-in path: 31 alphas from 1e-16 to 1 times the largest eigenvalue of ZᵀZ.  The signal of
-wide kernels sits in the tail of the spectrum: smaller ridges win than one expects."""
+from pinvlearn.selection import Alpha, as_path, best_of, generalised_cross_validation
 
 TOLERANCE = 1e-8
 """Relative error of a solution, in the norm of its predictions, that `auto` guarantees."""
 
 LEVERAGE_TOLERANCE = 1e-6
-"""Relative error of the leverages at the chosen alpha that `auto` accepts.  Refinement mends the
-coefficients, not these."""
+"""Relative error of the leverages at the chosen alpha that `auto` accepts, as measured by the first
+refinement.  Refinement mends the coefficients, not these."""
+
+CHEAP_FLOPS = 2e9
+"""Problems of so many flops mp², or of fewer than 2p rows, where leverages come near one and errors
+in them are magnified, are held to `TOLERANCE` by the bound instead: the rows cost little there."""
 
 REFINABLE = 1.0
 """Largest bound on the first error from which `auto` tries refinement for one alpha.  The bound is
@@ -47,11 +45,6 @@ far from sharp; whether refinement converged is measured."""
 
 HOPELESS = 1e-2
 """The same bound for a whole path, where a wrong guess costs a leave-one-out."""
-
-MAX_REFINEMENTS = 4
-
-Alpha: TypeAlias = "float | Array | None"
-"""One ridge, a path to choose from, or None for the built-in path."""
 
 
 class Solver(Protocol):
@@ -68,6 +61,7 @@ class ExactSVD:
     rcond: float | None = None
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
+        """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
@@ -89,6 +83,7 @@ class FastSVD:
     stop: Stop = field(default_factory=Tolerance)
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
+        """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
@@ -116,6 +111,7 @@ class Cholesky:
     """Normal equations with iterative refinement on the rows: mp² + p³/3 flops, H never stored."""
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[CholeskyFactor, Report]:
+        """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
         with watch("gram"):
             moments = problem.moments
@@ -132,9 +128,10 @@ class Eigen:
     """
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
+        """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
         m, p = problem.shape
-        if m < p:
+        if m <= p:
             with watch("eigen"):
                 spectral = spectral_from_rows(problem)
             return spectral, Report("eigen", "eigendecomposition of ZZᵀ", 1, seconds=watch)
@@ -152,6 +149,7 @@ class QR:
     rcond: float | None = None
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
+        """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
@@ -170,6 +168,54 @@ class QR:
 
 
 @dataclass(frozen=True)
+class Woodbury:
+    """Low-rank ZZᵀ ≈ U D Uᵀ from a Gaussian sample, inverted by Woodbury's formula [MW15].
+
+    [MW15] Algorithm 3 with M = HHᵀ and Eq. (19), (21): about 6mp(k + n_oversamples) flops.
+
+    Parameters
+    ----------
+    rank : int, float or None
+        The paper's k: a number of samples, or a fraction of the rows; None is a tenth of them.
+    n_oversamples : int
+        The paper's p.
+    consistent : bool
+        Solve within the sampled directions alone.  False is Eq. (21) of the paper, in which the
+        rest of Y is multiplied by 1/alpha instead of being left out; it needs alpha > 0.
+
+    Deviations: M is applied as two products and never formed; H is centred.
+    """
+
+    rank: int | float | None = None
+    n_oversamples: int = 10
+    consistent: bool = True
+
+    def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
+        """Decompose the problem once; see `Solver`."""
+        watch = Stopwatch()
+        with watch("rows"):
+            rows = problem.dense()
+        m, p = problem.shape
+        share = 0.1 if self.rank is None else self.rank
+        k = round(share * m) if isinstance(share, float) else share
+        width = min(max(1, k) + self.n_oversamples, m, p)
+        with watch("sample"):
+            sample = rows.Z @ (rows.Z.T @ problem.rng.standard_normal((m, width)))
+            Q, _ = thin_qr(np.asfortranarray(sample))
+            Q, _ = thin_qr(Q)
+        with watch("svd"):
+            W, s, Vt = scipy.linalg.svd(Q.T @ rows.Z, full_matrices=False, check_finite=False)
+        U = Q @ W
+        C = s[:, None] * (U.T @ rows.Y)
+        rcond = default_rcond(problem.shape, float)
+        report = Report("woodbury", f"{width} samples of ZZᵀ for rank {k}", seconds=watch)
+        if self.consistent:
+            return Spectral(Vt.T, s, C, rows.center, rcond), report
+        rest = rows.Z.T @ (rows.Y - U @ (U.T @ rows.Y))
+        return Unfiltered(Vt.T, s, C, rows.center, rcond, rest=rest), report
+
+
+@dataclass(frozen=True)
 class Auto:
     """The cheapest solver whose solution keeps `TOLERANCE`, judged by shape, alpha and condition.
 
@@ -179,9 +225,11 @@ class Auto:
     rcond: float | None = None
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral | CholeskyFactor, Report]:
+        """Decompose the problem once; see `Solver`."""
         m, p = problem.shape
         least = None if alpha is None else float(np.min(alpha))
-        if m < p:
+        strict = problem.score is not None and leverages_are_cheap(problem)
+        if m <= p:
             if least == 0.0:
                 reason = f"{m} rows for {p} columns and no ridge"
                 return _because(ExactSVD(self.rcond).factor(problem, alpha), reason)
@@ -189,25 +237,28 @@ class Auto:
             return _because(Eigen().factor(problem, alpha), reason)
         if least is None or isinstance(alpha, np.ndarray):
             factored = Eigen().factor(problem, alpha)
-            spectral, alphas = factored[0], _as_path(alpha, factored[0])
-            likely = alphas[_best(_generalised_cross_validation(problem, spectral, alphas), alphas)]
-            if spectral.error(float(likely)) <= HOPELESS:
+            spectral, alphas = factored[0], as_path(alpha, factored[0])
+            likely = alphas[
+                best_of(generalised_cross_validation(problem, spectral, alphas), alphas)
+            ]
+            if spectral.error(float(likely)) <= (TOLERANCE if strict else HOPELESS):
                 return _because(factored, "one factor for the whole path")
             reason = f"ridges near {likely:.2g} look best, beyond the digits of a Gram matrix"
             return _because(QR(self.rcond).factor(problem, alpha), reason)
+        if least == 0.0 and self.rcond is not None:
+            return _because(QR(self.rcond).factor(problem, alpha), "a cut-off was asked for")
         factor, report = Cholesky().factor(problem, alpha)
-        if factor.exists(least) and factor.error(least) <= REFINABLE:
+        limit = TOLERANCE if strict else REFINABLE
+        if factor.exists(least) and factor.error(least) <= limit:
             return _because((factor, report), "well enough conditioned for the normal equations")
         reason = "too ill conditioned for the normal equations"
         return _because(QR(self.rcond).factor(problem, alpha), reason)
 
-    def second(self, readout: Readout) -> QR | None:
-        """What to solve with instead where the first solution is less exact than promised."""
-        needs_leverages = readout.leave_one_out is not None
-        exact = readout.error <= TOLERANCE and (
-            not needs_leverages or readout.leverage_error <= LEVERAGE_TOLERANCE
-        )
-        return None if exact else QR(self.rcond)
+
+def leverages_are_cheap(problem: Problem) -> bool:
+    """Whether exact leverages are worth the rows they need; see `CHEAP_FLOPS`."""
+    m, p = problem.shape
+    return m < 2 * p or m * p**2 <= CHEAP_FLOPS
 
 
 def _because(
@@ -225,216 +276,6 @@ SOLVERS: dict[str, Callable[[], Any]] = {
     "cholesky": Cholesky,
     "eigen": Eigen,
     "qr": QR,
+    "woodbury": Woodbury,
 }
 """Solvers by name; any object with their `factor` method may be given instead."""
-
-
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """A solved problem.
-
-    Attributes
-    ----------
-    coef : array of shape (p, t)
-    intercept : array of shape (t,)
-    alpha : float
-        The ridge used, and `alphas` and `scores` of those it was chosen from.
-    targets : array of shape (m, t)
-    leave_one_out : array of shape (m, t) or None
-        What each row would have been predicted by a fit to all others.
-    error, leverage_error : float
-        Estimated relative errors of the coefficients (in the norm of the predictions) and of the
-        leverages behind `leave_one_out`.
-    """
-
-    coef: Array
-    intercept: Array
-    alpha: float
-    rank: int
-    condition: float
-    alphas: Array
-    scores: Array | None
-    targets: Array
-    leave_one_out: Array | None
-    error: float
-    leverage_error: float
-    report: Report
-
-
-def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
-    """Factor once, choose alpha from one factor, refine, and predict every row without itself.
-
-    Without `problem.score` there is no leave-one-out, and a path is judged by generalised
-    cross-validation, which needs no rows.  `Auto` solves again from the rows where the first
-    solution turns out less exact than it promises.
-    """
-    readout = _solve(problem, solver, alpha)
-    second = solver.second(readout) if isinstance(solver, Auto) else None
-    if second is None:
-        return readout
-    again = _solve(problem, second, alpha)
-    reason = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"
-    report = replace(again.report, reason=f"{reason} ({again.report.reason})")
-    return replace(again, report=report)
-
-
-def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
-    factor, report = solver.factor(problem, alpha)
-    watch = Stopwatch(report.seconds)
-    alphas = _as_path(alpha, factor)
-    scores, free = None, None
-    with watch("choice"):
-        if problem.score is not None:
-            scores, free = _leave_one_out(problem, factor, alphas, problem.score)
-        elif len(alphas) > 1:
-            scores = _generalised_cross_validation(problem, factor, alphas)
-    best = 0 if scores is None else _best(scores, alphas)
-    chosen = float(alphas[best])
-    with watch("coef"):
-        coef, first_error, error, notes = _refined(problem, factor, chosen)
-    held_out = None
-    if free is not None:
-        with watch("leave-one-out"):
-            held_out = _held_out(problem, factor.center.offset(coef), coef, free[:, best])
-    if len(alphas) > 1 and chosen == alphas.min() and chosen > 0.0:
-        notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)
-    return Readout(
-        coef=coef,
-        intercept=factor.center.offset(coef),
-        alpha=chosen,
-        rank=factor.rank,
-        condition=factor.condition,
-        alphas=alphas,
-        scores=scores,
-        targets=problem.rows.Y,
-        leave_one_out=held_out,
-        error=error,
-        leverage_error=first_error,
-        report=replace(
-            report,
-            seconds=dict(watch),
-            error=report.error if error == 0.0 else error,
-            notes=report.notes + notes,
-        ),
-    )
-
-
-def _as_path(alpha: Alpha, factor: Spectral | CholeskyFactor) -> Array:
-    """The alphas to choose from, as an array."""
-    if alpha is None:
-        return np.logspace(*PATH_DECADES, PATH_LENGTH) * (factor.largest or 1.0)
-    return np.atleast_1d(np.asarray(alpha, dtype=np.float64))
-
-
-def _best(scores: Array, alphas: Array) -> int:
-    """Position of the best score; among equals the largest alpha."""
-    finite = np.where(np.isfinite(scores), scores, -np.inf)
-    return int(max(np.flatnonzero(finite == finite.max()), key=lambda i: alphas[i]))
-
-
-def _centred(H: Matrix, weights: Array | None, mean: Array) -> Array:
-    Z: Array = (H.toarray() if is_sparse(H) else H) - mean
-    return Z if weights is None else Z * np.sqrt(weights)[:, None]
-
-
-def _leave_one_out(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array, score: Score
-) -> tuple[Array, Array]:
-    """Mean score of the left-out rows for each alpha, and 1 - leverage of each row and alpha.
-
-    The residual of a row in the fit to all others is its residual in the whole fit divided by
-    1 - leverage, where the leverage counts the intercept's share w_i / Σw.  Exact for every
-    alpha; conditional on the feature map.  Cost 2mp² flops for all alphas together.
-    """
-    center = factor.center
-    coefs = np.stack([factor.coef(float(alpha)) for alpha in alphas], axis=1)
-    p, count, t = coefs.shape
-    offsets = np.stack([center.offset(coefs[:, i]) for i in range(count)])
-
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array]:
-        w = np.ones(len(Y)) if weights is None else weights
-        leverage = factor.leverage(_centred(H, weights, center.H_mean), alphas)
-        if center.intercept:
-            leverage += (w / center.total)[:, None]
-        free = (1.0 - leverage).clip(min=10.0 * EPS)
-        fitted = np.asarray(H @ coefs.reshape(p, count * t)).reshape(len(Y), count, t) + offsets
-        targets = Y[:, None, :]
-        left_out = targets - (targets - fitted) / free[:, :, None]
-        return w @ score(targets, left_out), free
-
-    parts = list(problem.rows.each(of_block))
-    scores = np.sum([part for part, _ in parts], axis=0) / center.total
-    return scores, np.vstack([free for _, free in parts])
-
-
-def _generalised_cross_validation(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array
-) -> Array:
-    """Minus the generalised cross-validation error, from moments alone (Golub, Heath, Wahba 1979).
-
-    n·RSS / (n - df)², with df the trace of the hat matrix, the intercept counted.
-    """
-    moments = problem.moments
-    if not isinstance(factor, Spectral):
-        factor = spectral_from_moments(moments, factor.center, problem.shape[0])
-    n, squares = moments.total, factor.C**2
-    scores = []
-    for alpha in alphas:
-        inverse = factor.inverse(float(alpha))
-        explained = squares.T @ (inverse * (1.0 + alpha * inverse))
-        freedom = n - float(factor.s**2 @ inverse) - float(factor.center.intercept)
-        rss = (moments.squares - explained).clip(min=0.0)
-        scores.append(-n * rss.mean() / max(freedom, EPS) ** 2)
-    return np.array(scores)
-
-
-def _refined(
-    problem: Problem, factor: Spectral | CholeskyFactor, alpha: float
-) -> tuple[Array, float, float, tuple[str, ...]]:
-    """Coefficients for one alpha, refined on the rows until their error is below `TOLERANCE`.
-
-    Each round solves for the gradient's remainder r = Zᵀ(Y - ZB) - alpha·B; in the norm of the
-    predictions the correction d has length √(dᵀr), so the error is measured where it matters.
-
-    Returns
-    -------
-    Coefficients, their error before and after refinement, and notes.
-    """
-    coef, error = factor.coef(alpha), factor.error(alpha)
-    shifted = isinstance(factor, CholeskyFactor) and not factor.exists(alpha)
-    if error <= TOLERANCE and not shifted:
-        return coef, error, error, ()
-    center, size = factor.center, abs(float(np.sum(coef * factor.rhs)))
-    changes: list[float] = []
-    contraction = min(error, 1.0)
-    while not changes or (len(changes) < MAX_REFINEMENTS and error > TOLERANCE):
-        remainder = _gradient(problem, coef, center.offset(coef), center.H_mean) - alpha * coef
-        step = factor.solve(remainder, alpha)
-        coef = coef + step
-        length = float(np.sum(step * remainder))
-        changes.append(float(np.sqrt(max(length, 0.0) / max(size, 1e-300))))
-        if len(changes) > 1:
-            contraction = min(changes[-1] / max(changes[-2], 1e-300), 1.0)
-        error = changes[-1] * contraction
-    notes: tuple[str, ...] = (f"refined {len(changes)} times on the rows",)
-    if shifted:
-        notes += ("the Gram matrix was singular to rounding and its factor was shifted",)
-    return coef, changes[0], error, notes
-
-
-def _gradient(problem: Problem, coef: Array, offset: Array, mean: Array) -> Array:
-    """Zᵀ(Y - ZB), folded over the blocks."""
-
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> Array:
-        residual = Y - np.asarray(H @ coef) - offset
-        if weights is not None:
-            residual *= weights[:, None]
-        return np.asarray(H.T @ residual) - np.outer(mean, residual.sum(axis=0))
-
-    return problem.rows.fold(of_block, operator.iadd)
-
-
-def _held_out(problem: Problem, offset: Array, coef: Array, free: Array) -> Array:
-    fitted = np.vstack(list(problem.rows.each(lambda H, Y, w: np.asarray(H @ coef) + offset)))
-    residual = (problem.rows.Y - fitted) / free[:, None]
-    return problem.rows.Y - residual

@@ -29,6 +29,9 @@ DENSE_FROM = 0.25
 """Share of non-zeros from which data stored as sparse is treated as a table."""
 
 
+CHECK = "Check that the file is complete and of the kind that its name ends in."
+
+
 @dataclass(frozen=True)
 class Data:
     """What a file holds: a data frame or a sparse matrix, and its own target if it has one."""
@@ -46,7 +49,8 @@ class Data:
 def read(path: Path, note: Note) -> Data:
     """Read any of the formats, by the ending of the name (with or without ``.gz``)."""
     if not path.is_file():
-        raise UserError(f"there is no file {path}. Check the name and the folder.", USAGE)
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UserError(f"{path} {what}. Give the name of a file with data.", USAGE)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix not in READERS:
         raise UserError(
@@ -61,7 +65,7 @@ def read(path: Path, note: Note) -> Data:
     except (ImportError, MemoryError, UserError):
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
-        raise UserError(f"{path} could not be read as {suffix[1:]}: {error}") from error
+        raise UserError(f"{path} could not be read as {suffix[1:]}: {error}. {CHECK}") from error
     if data.X.shape[0] == 0:
         raise UserError(
             f"{path} has column names but no rows. Give a file with at least a few rows."
@@ -76,7 +80,7 @@ def learning_data(
     X, y = split_target(read(path, note), target, note)
     if task is None:
         task, reason = infer_task(y)
-        note(f"{task}, since {reason} (--task says otherwise)")
+        note(f"{task}, since {reason} (use --task to say otherwise)")
     return X, as_labels(y) if task == "classification" else as_quantities(y), task
 
 
@@ -88,7 +92,7 @@ def split_target(data: Data, target: str | None, note: Note) -> tuple[Any, pd.Se
         own = "has none" if data.y is None else f"is called {OWN_TARGET!r}"
         raise UserError(f"a sparse file brings its own target, and this one {own}.", USAGE)
     else:
-        known = _listed([*data.X.columns, *([] if data.y is None else [OWN_TARGET])])
+        known = listed([*data.X.columns, *([] if data.y is None else [OWN_TARGET])])
         if target is None:
             raise UserError(f"say which column to learn with --target; there are {known}.", USAGE)
         if target not in data.X.columns:
@@ -174,7 +178,10 @@ def _numbers(column: pd.Series) -> pd.Series:
 
 
 def _categories(column: pd.Series) -> pd.Series:
-    return column.astype(object).map(str, na_action="ignore").where(column.notna(), np.nan)
+    texts = [
+        np.nan if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)
+    ]
+    return pd.Series(texts, index=column.index, dtype=object)
 
 
 def _read_csv(path: Path, note: Note) -> Data:
@@ -210,7 +217,7 @@ def _read_libsvm(path: Path, note: Note) -> Data:
 
 def _read_npz(path: Path, note: Note) -> Data:
     if not is_zipfile(path):  # NumPy stumbles twice, the second time on stderr
-        raise UserError(f"{path} could not be read as npz: it is damaged, or of another kind.")
+        raise UserError(f"{path} could not be read as npz. {CHECK}")
     with np.load(path, allow_pickle=False) as file:
         parts = {name: file[name] for name in file.files}
     if "y" not in parts and "Y_data" in parts:
@@ -230,7 +237,7 @@ def _read_npz(path: Path, note: Note) -> Data:
         X = _named(parts)
     else:
         raise UserError(
-            f"{path} holds {_listed(parts)}; it must hold X (rows × columns), or the parts X_data, "
+            f"{path} holds {listed(parts)}; it must hold X (rows × columns), or the parts X_data, "
             "X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
     return Data(X, y)
@@ -260,7 +267,8 @@ READERS: dict[str, Callable[[Path, Note], Data]] = {
 }
 
 
-def _listed(names: Iterable[object], most: int = 12) -> str:
+def listed(names: Iterable[object], most: int = 12) -> str:
+    """Names for a message, the first few of them."""
     texts = [str(name) for name in names]
     more = len(texts) - most
     return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")

@@ -10,9 +10,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from pinvlearn.cli._data import DENSE_FROM, Data, Note, tidy
+from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
+from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
 
@@ -20,6 +21,7 @@ from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
 MODELS: dict[str, tuple[type, type, str | None]] = {
     "rbf": (RBFNetworkClassifier, RBFNetworkRegressor, "n_kernels"),
     "elm": (ELMClassifier, ELMRegressor, "n_hidden"),
+    "kernel-elm": (KernelELMClassifier, KernelELMRegressor, "rank"),
     "linear": (PinvClassifier, PinvRegressor, None),
 }
 
@@ -37,9 +39,11 @@ def build_learner(
             raise UserError(f"--size does not belong to --model {name}, which has none.", USAGE)
         options[size_name] = size
     if gamma is not None:
-        if name != "rbf":
-            raise UserError(f"--gamma belongs to --model rbf, not to {name}.", USAGE)
+        if name not in ("rbf", "kernel-elm"):
+            raise UserError(f"--gamma belongs to rbf and kernel-elm, not to --model {name}.", USAGE)
         options["gamma"] = gamma
+    if name == "kernel-elm" and options.pop("solver") != "auto":
+        raise UserError("--solver does not belong to --model kernel-elm; leave it auto.", USAGE)
     return (classifier if task == "classification" else regressor)(**options)
 
 
@@ -75,10 +79,13 @@ def learning_inputs(X: Any, note: Note) -> Any:
     X = tidy(X)
     empty = [c for c in X.columns if X[c].isna().all()]
     if empty:
-        note(f"left out, as they hold no value at all: {', '.join(empty)}")
+        note(f"left out, as they hold no value at all: {listed(empty)}")
         X = X.drop(columns=empty)
     if X.shape[1] == 0:
         raise UserError("no column holds any value; there is nothing to learn from.")
+    categories = [c for c in X.columns if X[c].dtype == object]
+    if categories:
+        note(f"taken as categories: {listed(categories)}")
     _note_missing(X, note)
     return X
 
@@ -91,7 +98,7 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
         if names is None:
             return _with_width(data.X, width)
         if not all(name.isdecimal() for name in names):
-            raise UserError(f"the data is sparse, but the model needs columns: {', '.join(names)}.")
+            raise UserError(f"the data is sparse, but the model needs columns: {listed(names)}.")
         data = Data(_with_width(data.X, 1 + max(int(name) for name in names)))
     frame = data.frame()
     if names is None:
@@ -102,7 +109,7 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
     if missing:
         raise UserError(
             f"the data lacks {len(missing)} of the {width} columns that the model learned from: "
-            f"{', '.join(missing[:12])}. Add them, or fit a model without them."
+            f"{listed(missing)}. Add them, or fit a model without them."
         )
     frame = tidy(frame[list(names)], set(names) - _category_columns(model))
     _note_missing(frame, note)
@@ -135,7 +142,7 @@ def _category_columns(model: Any) -> set[str]:
 def _note_missing(X: pd.DataFrame, note: Note) -> None:
     gaps = X.isna().sum()
     if gaps.any():
-        columns = ", ".join(f"{name} ({count})" for name, count in gaps[gaps > 0].items())
+        columns = listed(f"{name} ({count})" for name, count in gaps[gaps > 0].items())
         note(
             "missing values are filled in, numbers with the median of their column and categories "
             f"as one of their own: {columns}"

@@ -22,10 +22,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 
 
-def check_folder(path: Path) -> None:
+def check_writable(path: Path, endings: tuple[str, ...] | None = None) -> None:
     """Refuse a file that could not be written before any work is done."""
-    if path.is_dir():
-        raise UserError(f"{path} is a folder; give the name of a file to write.", USAGE)
+    if endings is not None and path.suffix not in endings:
+        raise UserError(f"{path} must end in one of {', '.join(endings)}.", USAGE)
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is not a regular file; give the name of a file to write.", USAGE)
     if not path.parent.is_dir():
         raise UserError(f"there is no folder {path.parent} to write {path.name} into.", USAGE)
 

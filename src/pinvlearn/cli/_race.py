@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import KFold, StratifiedKFold
 
+from pinvlearn.cli._data import Note
+from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._model import build_columns, build_learner, take_rows
 from pinvlearn.displays import ConvergenceDisplay
 from pinvlearn.functional import range_basis
@@ -39,16 +41,24 @@ class Run(NamedTuple):
     seconds: float
 
 
-def splits(task: str, y: Any, folds: int, seed: int) -> list[Split]:
-    """Folds of cross-validation, or one 70/30 split; classes in proportion."""
-    splitter: Any
-    if folds > 1:
-        kind = StratifiedKFold if task == "classification" else KFold
-        splitter = kind(folds, shuffle=True, random_state=seed)
-    else:
-        kind = StratifiedShuffleSplit if task == "classification" else ShuffleSplit
-        splitter = kind(1, test_size=0.3, random_state=seed)
-    return list(splitter.split(y, y))
+def splits(task: str, y: Any, folds: int, seed: int, note: Note) -> list[Split]:
+    """Folds of cross-validation, or the first of three; classes in proportion where they can be."""
+    parts = folds if folds > 1 else 3
+    if len(y) < 2 * parts:
+        raise UserError(
+            f"{len(y)} rows are too few for {parts} folds. Give at least {2 * parts} rows, or ask "
+            "for fewer folds."
+        )
+    kind = KFold
+    if task == "classification":
+        labels, counts = np.unique(y, return_counts=True)
+        if counts.min() >= parts:
+            kind = StratifiedKFold
+        else:
+            rare = labels[counts.argmin()]
+            note(f"class '{rare}' has {counts.min()} of the rows: folds do not keep proportions")
+    splitter = kind(parts, shuffle=True, random_state=seed)
+    return list(splitter.split(y, y))[:folds]
 
 
 def race(
@@ -64,7 +74,8 @@ def race(
     """Every method on every split: mean score and rank, median seconds, ratio to the first."""
 
     def learner(options: dict[str, Any], size: int = kernels) -> Any:
-        return build_learner("rbf", task, size=size, gamma=GAMMA, random_state=seed, **options)
+        options = {"gamma": GAMMA, "random_state": seed, "n_jobs": 1} | options
+        return build_learner("rbf", task, size=size, **options)
 
     warm_up = np.random.default_rng(seed).standard_normal((200, 5))
     for options in METHODS.values():  # the first call pays for imports and thread pools

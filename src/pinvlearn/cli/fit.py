@@ -14,7 +14,7 @@ from pinvlearn.cli._options import (
     Seed,
     Target,
     Task,
-    check_folder,
+    check_writable,
     number_or_word,
 )
 from pinvlearn.cli._output import Output
@@ -24,13 +24,15 @@ from pinvlearn.cli._output import Output
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
     target: Target = None,
-    model: Annotated[Literal["rbf", "elm", "linear"], typer.Option(help="What to learn.")] = "rbf",
+    model: Annotated[
+        Literal["rbf", "elm", "kernel-elm", "linear"], typer.Option(help="What to learn.")
+    ] = "rbf",
     task: Task = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")
     ] = Path("model.skops"),
     size: Annotated[
-        int | None, typer.Option(min=1, help="Kernels or hidden units.", show_default="1000")
+        int | None, typer.Option(min=1, help="Kernels, hidden units or rank.", show_default="1000")
     ] = None,
     gamma: Annotated[
         str | None,
@@ -62,7 +64,7 @@ def fit(
         "solver": solver,
         "random_state": seed,
     }
-    check_folder(out)
+    check_writable(out)
     X, y, task = _data.learning_data(data, target, task, output.note)
     learner = _model.build_learner(model, task, **options)
     X = _model.learning_inputs(X, output.note)

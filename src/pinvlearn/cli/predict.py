@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import FORMATS, Quiet, check_folder
+from pinvlearn.cli._options import FORMATS, Quiet, check_writable
 from pinvlearn.cli._output import Output
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 @guarded
@@ -30,11 +32,8 @@ def predict(
     from pinvlearn.cli import _data, _model
     from pinvlearn.persistence import load, written_whole
 
-    writers = {".csv": ",", ".tsv": "\t", ".parquet": None}
-    if out is not None and out.suffix not in writers:
-        raise UserError(f"--out is {out}; it must end in one of {', '.join(writers)}.", USAGE)
     if out is not None:
-        check_folder(out)
+        check_writable(out, (*SEPARATORS, ".parquet"))
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
     output = Output(quiet=quiet)
@@ -56,5 +55,5 @@ def predict(
         if out.suffix == ".parquet":
             predicted.to_parquet(draft, index=False)
         else:
-            predicted.to_csv(draft, sep=writers[out.suffix], index=False)
+            predicted.to_csv(draft, sep=SEPARATORS[out.suffix], index=False)
     output.note(f"{len(predicted)} predictions in {out}")

@@ -18,9 +18,9 @@ from pinvlearn._arrays import Array, Matrix
 
 T = TypeVar("T")
 
-MIN_BLOCK_ROWS = 1024
+MIN_BLOCK_ROWS = 2048
 """Rows per block for narrow maps: large enough for syrk to run at full speed, small enough that
-the block stays in cache between the map and the product (FRONTIER: streaming)."""
+the block is still in cache, in part, between the map and the product."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,22 +25,22 @@ def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:
     left = np.hstack([X, np.einsum("ij,ij->i", X, X)[:, None], ones])
     squares = np.einsum("ij,ij->i", C, C)[:, None]
     right = gamma * np.hstack([2.0 * C, -np.ones_like(squares), -squares])
-    exponent = left @ right.T.astype(X.dtype)
-    np.minimum(exponent, 0.0, out=exponent)
+    exponent: Array = left @ right.T.astype(X.dtype)
+    np.minimum(exponent, 0.0, out=exponent)  # rounding may leave a distance below zero
     return np.exp(exponent, out=exponent)
 
 
 def _gaussian_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
     product = X @ centers.T
     exponent: Array = (product.toarray() if is_sparse(product) else np.asarray(product)) * 2.0
-    exponent -= _row_squares(X)[:, None]
-    exponent -= _row_squares(centers)
+    exponent -= row_squares(X)[:, None]
+    exponent -= row_squares(centers)
     exponent *= gamma
-    np.minimum(exponent, 0.0, out=exponent)
     return np.exp(exponent, out=exponent)
 
 
-def _row_squares(X: Matrix) -> Array:
+def row_squares(X: Matrix) -> Array:
+    """Squared norm of each row."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     return np.asarray(squares).ravel()
 
@@ -75,4 +75,4 @@ class RadialBasis:
         return int(self.centers.shape[0])
 
     def __call__(self, X: Matrix) -> Array:
-        return RADIAL[self.kernel](X, self.centers, self.gamma)
+        return RADIAL[self.kernel](X, self.centers.astype(X.dtype, copy=False), self.gamma)

@@ -10,9 +10,9 @@ from sklearn.cluster import MiniBatchKMeans
 from pinvlearn._arrays import Array, Matrix, is_sparse
 from pinvlearn._validation import (
     check_choice,
-    check_count,
     check_matrix,
     check_positive,
+    check_size,
 )
 from pinvlearn.features.activations import ACTIVATIONS
 from pinvlearn.features.random_layer import WEIGHTS, Beside, RandomLayer, draw_layer
@@ -26,9 +26,9 @@ def draw_radial(
 ) -> tuple[RadialBasis, list[str]]:
     """Radial basis functions for the training rows, and what a user should know of them."""
     check_choice("kernel", kernel, RADIAL)
-    check_count("n_kernels", n_kernels, least=1)
+    check_size("n_kernels", n_kernels)
     notes: list[str] = []
-    width = _width(X, gamma)
+    width = kernel_width(X, gamma)
     if not isinstance(centers, str):
         given = check_matrix(centers, "centers").astype(np.float64)
         if given.shape[1] != X.shape[1]:
@@ -45,7 +45,7 @@ def draw_radial(
     return RadialBasis(found, width, kernel), notes
 
 
-def _width(X: Matrix, gamma: Any) -> float:
+def kernel_width(X: Matrix, gamma: Any) -> float:
     """Kernel width as scikit-learn's SVC defines "scale" and "auto"."""
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
@@ -66,9 +66,7 @@ def draw_random(
     rng: np.random.Generator,
 ) -> RandomLayer:
     """A random layer from checked parameters."""
-    check_count("n_hidden", n_hidden, least=1)
-    if n_hidden is None:
-        raise ValueError("n_hidden=None: give the number of hidden units.")
+    check_size("n_hidden", n_hidden)
     if not callable(activation):
         check_choice("activation", activation, ACTIVATIONS)
     check_choice("weights", weights, WEIGHTS)

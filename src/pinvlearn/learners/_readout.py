@@ -6,6 +6,7 @@ weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Iterator
@@ -33,44 +34,54 @@ from pinvlearn._validation import (
 )
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
-from pinvlearn.solvers import SOLVERS, Readout, solve
+from pinvlearn.readout import Readout, solve
+from pinvlearn.solvers import SOLVERS
+
+ROUNDING = 1e-12
+"""A column whose deviation is below this part of its entries is constant."""
 
 SCALE_RATIO = 1000.0
 """Ratio of feature scales above which a fit warns: distances and sums see only the largest."""
 
-TAIL = """
+PARAMETERS = {
+    "alpha": """
     alpha : "auto", float or array, default="auto"
         Ridge (1/C and 1/v of the papers).  A number is obeyed, 0 being the papers'
         pseudo-inverse; an array is a path from which leave-one-out chooses; "auto" is a path of
         31 values, chosen from by exact leave-one-out (by generalised cross-validation where
-        `loo_scoring` is None).
+        `loo_scoring` is None).""",
+    "solver": """
     solver : str or solver, default="auto"
         "svd" (exact), "fast-svd" and "grad-svd" ([JL19] Algorithm 5 with the tolerance and the
-        gradient stop), "cholesky", "eigen", "qr", "auto", or an object of `pinvlearn.solvers`.
-        `report_` says what "auto" chose and why."""
-
-TAIL_END = """
+        gradient stop), "cholesky", "eigen", "qr", "woodbury" ([MW15] Eq. (19)), "auto", or an
+        object of `pinvlearn.solvers`.  `report_` says what "auto" chose and why.""",
+    "rank": """
+    rank : int, float or None, default=None
+        For ``solver="woodbury"``: the rank k of [MW15], a float being a fraction of the rows.""",
+    "direct_links": """
+    direct_links : bool, default=False
+        Put the inputs beside the hidden units, so that the linear part is learned as such.""",
+    "class_weight": """
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.""",
+    "loo_scoring": """
+    loo_scoring : {"mse"} or None, default="mse"
+        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        no `predict_interval`.""",
+    "n_jobs": """
     n_jobs : int, default=None
         Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The
-        result does not depend on it.
+        result does not depend on it.""",
+    "random_state": """
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the feature map and of the randomised solvers."""
+        Seed of the feature map and of the randomised solvers.""",
+}
+"""Parameters that several learners share, as their docstrings describe them."""
 
-DIRECT_LINKS = """
-    direct_links : bool, default=False
-        Put the inputs beside the hidden units, so that the linear part is learned as such."""
-
-CLASSIFIER_TAIL = """
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes.
+CLASSIFIER_SCORING = """
     loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
         What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
         no `predict_proba`."""
-
-REGRESSOR_TAIL = """
-    loo_scoring : {"mse"} or None, default="mse"
-        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
-        no `predict_interval`."""
 
 ATTRIBUTES = """
     Attributes
@@ -99,15 +110,19 @@ ATTRIBUTES = """
 
 
 def documented(cls: type) -> type:
-    """Fill the shared paragraphs into a learner's docstring."""
-    classifier = issubclass(cls, ClassifierMixin)
-    tail = TAIL + (CLASSIFIER_TAIL if classifier else REGRESSOR_TAIL) + TAIL_END
-    if cls.__doc__:
-        cls.__doc__ = (
-            cls.__doc__.replace("{tail}", tail.strip())
-            .replace("{direct_links}", DIRECT_LINKS.strip())
-            .replace("{attributes}", ATTRIBUTES.strip())
-        )
+    """Fill shared parameters, in the order of the signature, and attributes into a docstring."""
+    texts = dict(PARAMETERS)
+    if issubclass(cls, ClassifierMixin):
+        texts["loo_scoring"] = CLASSIFIER_SCORING
+    own = cls.__doc__ or ""
+    shared = [
+        texts[name]
+        for name in inspect.signature(cls).parameters
+        if name in texts and f"\n    {name} :" not in own
+    ]
+    cls.__doc__ = own.replace("{tail}", "".join(shared).strip()).replace(
+        "{attributes}", ATTRIBUTES.strip()
+    )
     return cls
 
 
@@ -187,26 +202,21 @@ class ReadoutEstimator(BaseEstimator):
             self,
             X,
             y,
-            accept_sparse="csr",
+            accept_sparse="csr" if self.__sklearn_tags__().input_tags.sparse else False,
             dtype=np.float64,
             multi_output=True,
             ensure_all_finite=False,
         )
         check_finite(X, getattr(self, "feature_names_in_", None))
-        alpha, solver = check_alpha(self.alpha), check_solver(self.solver, SOLVERS)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-            if not sample_weight.any():
-                raise ValueError("All sample weights are zero; at least one must be positive.")
+        if not self.__sklearn_tags__().input_tags.pairwise:
+            _warn_of_scales(X)
         Y, weights, score = self._encoded(y, sample_weight)
-        _warn_of_scales(X)
-        map_stream, solver_stream = generator(self.random_state).spawn(2)
-        self.map_, notes = self._draw_map(X, y, map_stream)
-        rows = LocalRows(self.map_, X, Y, weights, self.map_.n_columns, self._threads())
         judge = score if self.loo_scoring is not None else None
-        readout = solve(Problem(rows, True, judge, solver_stream), solver, alpha)
+        self.map_, readout, notes = self._solved(X, y, Y, weights, judge)
         self.alpha_, self.alphas_, self.rank_ = readout.alpha, readout.alphas, readout.rank
         self.report_ = replace(readout.report, notes=(*notes, *readout.report.notes))
         if readout.leave_one_out is not None:
@@ -214,6 +224,19 @@ class ReadoutEstimator(BaseEstimator):
         elif readout.scores is not None:
             self.gcv_scores_ = readout.scores
         self._decoded(readout)
+
+    def _solved(
+        self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
+    ) -> tuple[FeatureMap, Readout, list[str]]:
+        """The drawn map, the solution on its features, and notes for the report."""
+        alpha, solver = check_alpha(self.alpha), self._solver()
+        map_stream, solver_stream = generator(self.random_state).spawn(2)
+        drawn, notes = self._draw_map(X, y, map_stream)
+        rows = LocalRows(drawn, X, Y, weights, drawn.n_columns, self._threads())
+        return drawn, solve(Problem(rows, True, score, solver_stream), solver, alpha), notes
+
+    def _solver(self) -> Any:
+        return check_solver(self.solver, SOLVERS)
 
     def _threads(self) -> int | None:
         if self.n_jobs == -1:
@@ -239,17 +262,18 @@ class ReadoutEstimator(BaseEstimator):
 
 
 def _warn_of_scales(X: Matrix) -> None:
+    """Warn where the features' scales are so different that the smaller ones cannot matter."""
     if is_sparse(X):
         return
     spread = X.std(axis=0)
-    spread = spread[spread > 0.0]
+    spread = spread[spread > ROUNDING * np.abs(X).max(axis=0)]  # constant columns do not count
     if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
         warnings.warn(
             f"The feature scales differ by a factor of {spread.max() / spread.min():.3g}, so the "
             "largest features drown the others. Put a StandardScaler in front: "
             "make_pipeline(StandardScaler(), ...).",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pinvlearn._arrays import Matrix
+from pinvlearn._validation import check_rank_or_share
 from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners._readout import (
     FeatureMap,
@@ -15,6 +17,7 @@ from pinvlearn.learners._readout import (
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.solvers import Woodbury
 
 
 class _ELM(ReadoutEstimator):
@@ -31,6 +34,14 @@ class _ELM(ReadoutEstimator):
         )
         return with_links(layer, X, self.direct_links), []
 
+    def _solver(self) -> Any:
+        solver = super()._solver()
+        if self.rank is None:
+            return solver
+        if not isinstance(solver, Woodbury):
+            raise ValueError(f'rank={self.rank!r} belongs to solver="woodbury"; leave it None.')
+        return replace(solver, rank=check_rank_or_share("rank", self.rank))
+
 
 @documented
 class ELMClassifier(ReadoutClassifier, _ELM):
@@ -39,7 +50,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
     Minimises Σ_i w_i ‖activation(x_i W + c) B + b - y_i‖² + alpha·‖B‖² over the output weights B
     and the free intercept b; W and c are drawn once and stay.
 
-    Cost: mp² + mdp flops and p² + 1024·p memory for m rows, d features and p hidden units.
+    Cost: mp² + mdp flops and p² + 2048·p memory for m rows, d features and p hidden units.
 
     Parameters
     ----------
@@ -53,7 +64,6 @@ class ELMClassifier(ReadoutClassifier, _ELM):
     scale : float, default=1.0
         Factor on the hidden weights, which are divided by √n_features as well.
     {tail}
-    {direct_links}
 
     {attributes}
 
@@ -81,6 +91,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
         scale: float = 1.0,
         alpha: Any = "auto",
         solver: Any = "auto",
+        rank: Any = None,
         direct_links: bool = False,
         class_weight: Any = None,
         loo_scoring: str | None = "accuracy",
@@ -93,6 +104,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
         self.scale = scale
         self.alpha = alpha
         self.solver = solver
+        self.rank = rank
         self.direct_links = direct_links
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
@@ -119,7 +131,6 @@ class ELMRegressor(ReadoutRegressor, _ELM):
     scale : float, default=1.0
         Factor on the hidden weights, which are divided by √n_features as well.
     {tail}
-    {direct_links}
 
     {attributes}
 
@@ -142,6 +153,7 @@ class ELMRegressor(ReadoutRegressor, _ELM):
         scale: float = 1.0,
         alpha: Any = "auto",
         solver: Any = "auto",
+        rank: Any = None,
         direct_links: bool = False,
         loo_scoring: str | None = "mse",
         n_jobs: int | None = None,
@@ -153,6 +165,7 @@ class ELMRegressor(ReadoutRegressor, _ELM):
         self.scale = scale
         self.alpha = alpha
         self.solver = solver
+        self.rank = rank
         self.direct_links = direct_links
         self.loo_scoring = loo_scoring
         self.n_jobs = n_jobs

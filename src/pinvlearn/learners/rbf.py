@@ -49,7 +49,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     where the centres c_j are training rows (or cluster means, or given), y_i is ±1 for each class
     and the intercept b_0 is free.
 
-    Cost: mp² flops and p² + 1024·p memory for m rows and p kernels; choosing among 31 alphas by
+    Cost: mp² flops and p² + 2048·p memory for m rows and p kernels; choosing among 31 alphas by
     exact leave-one-out costs a few times that.  The kernel matrix is never stored unless the
     solver needs all rows ("svd", "fast-svd", "grad-svd", "qr").
 
@@ -64,7 +64,6 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
         A random subset of the training rows, k-means centres, or given ones.
     kernel : {"gaussian", "laplace"}, default="gaussian"
     {tail}
-    {direct_links}
 
     {attributes}
     centers_ : array of shape (n_kernels, n_features)
@@ -129,7 +128,6 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
         A random subset of the training rows, k-means centres, or given ones.
     kernel : {"gaussian", "laplace"}, default="gaussian"
     {tail}
-    {direct_links}
 
     {attributes}
     centers_ : array of shape (n_kernels, n_features)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._arrays import Array, Matrix, gram, to_dense
+from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed
 
@@ -49,7 +50,7 @@ def gram_svd(A: Matrix, rank: int | None = None) -> SVD:
         values, V = scipy.linalg.eigh(G, subset_by_index=subset, check_finite=False)
     values, V = values[::-1][:k], V[:, ::-1][:, :k]
     with watch("vectors"):
-        s, U = left_vectors(A, V, np.sqrt(values.clip(min=0.0)))
+        s, U = np.sqrt(values.clip(min=0.0)), left_vectors(A, V)
     lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
     notes = (
         (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
@@ -63,15 +64,13 @@ def gram_svd(A: Matrix, rank: int | None = None) -> SVD:
     return sign_fixed(U.astype(dtype), s.astype(dtype), V.T.astype(dtype), report)
 
 
-def left_vectors(A: Matrix, V: Array, s: Array) -> tuple[Array, Array]:
-    """Singular values and orthonormal left vectors from right ones: A V = U diag(s).
+def left_vectors(A: Matrix, V: Array) -> Array:
+    """Orthonormal left vectors for right ones: A V = U diag(s).
 
-    Columns whose singular value the Gram matrix cannot resolve come out of A V with few correct
-    digits, so where there are any, the columns are made orthonormal by QR instead of by division.
+    Dividing by s would leave them orthogonal only to eps·(s₁/s_k)², so they are made orthonormal;
+    the columns of A V are nearly orthogonal already, which is what `thin_qr` is best at.
     """
-    W = np.asarray(A @ V.astype(A.dtype, copy=False), dtype=np.float64)
-    if len(s) and s[-1] > 1e-4 * s[0]:
-        return s, W / s
-    U, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
+    U, R = thin_qr(np.asfortranarray(A @ V.astype(A.dtype, copy=False), dtype=np.float64))
     signs = np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
-    return s, U * signs
+    U, R = thin_qr(U)  # once more: tiny columns lost orthogonality in the first pass
+    return U * signs * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from pinvlearn.linalg.krylov import block_krylov, randomized
 from pinvlearn.linalg.orthonormal import complete
 from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.stop import Energy, Rank, Stop
 from pinvlearn.linalg.svd import SVD, sign_fixed
 
 DENSE_ENTRIES = 2**28
@@ -42,7 +43,7 @@ def adaptive(A: Matrix, stop: Stop, *, rng: np.random.Generator) -> SVD:
         U, s, Vt = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
     report = Report(
         "adaptive",
-        f"{stop} satisfied by {basis.rank} columns",
+        f"{_name(stop)} satisfied by {basis.rank} columns",
         passes=2,
         error=float(basis.errors[-1]),
         seconds=watch,
@@ -119,19 +120,29 @@ def decompose(
     return SVD(result.U, result.s / A.dtype.type(scale), result.Vt, replace(report, error=error))
 
 
+def _name(stop: Stop) -> str:
+    """A rule as its author would write it; a function by its name."""
+    return getattr(stop, "__qualname__", None) or str(stop)
+
+
 def _unresolved(result: SVD, A: Matrix) -> bool:
     affordable = not is_operator(A) and A.shape[0] * A.shape[1] <= DENSE_ENTRIES
     return affordable and bool(result.s[-1] <= 10 * GRAM_RESOLUTION * result.s[0])
 
 
 def _on_scaled(stop: Stop, scale: float) -> Stop:
-    """An absolute rule for A as a rule for scale·A; energies have no scale."""
+    """An absolute rule for A as a rule for scale·A; ranks and energies have no scale."""
     if hasattr(stop, "absolute"):
         rule: Stop = stop.absolute(scale)
         return rule
-    if getattr(stop, "sees", "errors") == "energy":
+    if isinstance(stop, Rank | Energy):
         return stop
-    return lambda errors: stop(errors / scale)
+
+    @wraps(stop)
+    def on_scaled(errors: Array) -> bool:
+        return stop(errors / scale)
+
+    return on_scaled
 
 
 def _zero(A: Matrix, rank: int | None) -> SVD:

@@ -16,7 +16,7 @@ from pinvlearn._arrays import Array, Matrix, squared_norm
 from pinvlearn.linalg.orthonormal import column_norms, extend_basis, independent, thin_qr
 from pinvlearn.linalg.stop import DEFAULT_WINDOW, ERROR_CONSTANT, Rank, Stop
 
-FIRST_BLOCK, LAST_BLOCK = 48, 192
+FIRST_BLOCK, LAST_BLOCK = 64, 192
 """Block widths grow from the first to the last with the basis, so that a basis that ends early
 has not been overshot by much and a wide one is built at full BLAS-3 speed (benchmarks/speed)."""
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite, pi, sqrt
+from numbers import Integral
 from typing import TypeAlias
 
 from pinvlearn._arrays import Array
@@ -29,7 +30,7 @@ Stop: TypeAlias = Callable[[Array], bool]
 
 
 def _check_window(r: int) -> None:
-    if not (isinstance(r, int) and r >= 1):
+    if not (isinstance(r, Integral) and r >= 1):
         raise ValueError(f"r={r!r}: the number of error samples must be an integer of at least 1.")
 
 
@@ -52,7 +53,7 @@ class Rank:
     k: int
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.k, int) and self.k >= 1):
+        if not (isinstance(self.k, Integral) and self.k >= 1):
             raise ValueError(f"Rank(k={self.k!r}): k must be an integer of at least 1.")
 
     def __call__(self, errors: Array) -> bool:

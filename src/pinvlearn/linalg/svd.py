@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ def cutoff_gain(s: Array, rcond: float) -> Array:
 def default_rcond(shape: tuple[int, int], dtype: Any) -> float:
     """eps·max(m, n): what backward-stable decompositions cannot tell from zero."""
     return float(np.finfo(dtype).eps) * max(shape)
+
+
+def _given() -> Report:
+    return Report("given", "factors were given")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,7 @@ class SVD:
     U: Array
     s: Array
     Vt: Array
-    report: Report = field(default=Report("given", "factors were given"), repr=False)
+    report: Report = field(default_factory=_given, repr=False)
 
     @classmethod
     def from_factors(cls, row_vectors: Array, column_vectors: Array) -> SVD:
@@ -155,7 +159,7 @@ class SVD:
         References: M. Brand (2006), Fast low-rank modifications of the thin singular value
         decomposition, Linear Algebra Appl. 415(1); [JS20] Eq. (2).
         """
-        rows = _as_block(B, (None, self.shape[1]), "append_rows")
+        rows = _as_block(B, (None, self.shape[1]), self.s.dtype, "append_rows")
         inside, outside, directions = _split(rows, self.Vt.T)
         k, b = self.rank, len(rows)
         core = np.zeros((k + b, k + directions.shape[1]), dtype=rows.dtype)
@@ -169,9 +173,10 @@ class SVD:
 
     def append_columns(self, B: Matrix) -> SVD:
         """The decomposition of [A, B] for further columns B; see `append_rows`, [JS20] Eq. (3)."""
-        columns = _as_block(B, (self.shape[0], None), "append_columns")
+        columns = _as_block(B, (self.shape[0], None), self.s.dtype, "append_columns")
         flipped = SVD(self.Vt.T, self.s, self.U.T, self.report).append_rows(columns.T)
-        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+        report = replace(flipped.report, reason=f"updated with {columns.shape[1]} columns")
+        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +196,7 @@ class PseudoInverse:
     V: Array
     gains: Array
     Ut: Array
-    report: Report = field(default=Report("given", "factors were given"), repr=False)
+    report: Report = field(default_factory=_given, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -219,7 +224,8 @@ class PseudoInverse:
 
 def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
     """left · diag(middle) · right · X, from the right, so that nothing large is formed."""
-    if X.shape[0] != right.shape[1]:
+    X = X if is_sparse(X) else np.asarray(X)
+    if not X.ndim or X.shape[0] != right.shape[1]:
         raise ValueError(
             f"An operator of shape {(left.shape[0], right.shape[1])} cannot multiply an array of "
             f"shape {X.shape}: it needs {right.shape[1]} rows."
@@ -238,8 +244,8 @@ def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
     return SVD(U, s, Vt, report)
 
 
-def _as_block(B: Matrix, shape: tuple[int | None, int | None], name: str) -> Array:
-    block = np.asarray(to_dense(B), dtype=np.float64 if not is_sparse(B) else B.dtype)
+def _as_block(B: Matrix, shape: tuple[int | None, int | None], dtype: Any, name: str) -> Array:
+    block = np.asarray(to_dense(B), dtype=dtype)
     fits = block.ndim == 2 and all(w in (None, g) for w, g in zip(shape, block.shape, strict=True))
     if not fits:
         need = " × ".join("any" if w is None else str(w) for w in shape)

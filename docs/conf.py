@@ -1,0 +1,56 @@
+"""Sphinx configuration; build with ``make docs``."""
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "agg")
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]  # our extensions; benchmarks, not installed
+
+project = "pinvlearn"
+author = "pinvlearn developers"
+copyright = "2026, pinvlearn developers"
+release = installed_version("pinvlearn")
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "api_pages",
+    "benchmark_tables",
+    "gallery_output",
+]
+exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+default_role = "code"
+language = "en_GB"
+
+autosummary_generate = True
+autosummary_filename_map = {  # else one file on a file system that ignores case
+    "pinvlearn.svd": "pinvlearn.svd-function",
+}
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"pinvlearn {version}"
+html_show_sourcelink = False
+html_theme_options = {"navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}

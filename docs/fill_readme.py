@@ -1,0 +1,86 @@
+"""Fill the marked blocks of README.md with tables from benchmarks/results.
+
+``python docs/fill_readme.py`` writes, ``--check`` only says (exit status 1) whether the README is
+behind the results. A block without a stored result gets a sentence and no figures.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.render import format_cell  # noqa: E402
+
+BLOCK = re.compile(r"(<!-- benchmark:(\S+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "speed-learning": (
+        "data set",
+        "LAPACK, seconds",
+        "LAPACK, accuracy",
+        "fast-svd",
+        "grad-svd",
+        "qr",
+        "auto",
+    ),
+}
+"""Columns shown of a result's first table, those that it has; all of them where none are named."""
+
+
+def filled(readme: str, results: Path) -> str:
+    """The README with every block made anew."""
+
+    def block(match: re.Match[str]) -> str:
+        path = results / f"{match[2]}.json"
+        if path.exists():
+            text = table(match[2], json.loads(path.read_text(encoding="utf-8")))
+        else:
+            text = f"Not measured yet: `python -m benchmarks {match[2]}` fills in this table.\n"
+        return f"{match[1]}\n{text}\n{match[3]}"
+
+    return BLOCK.sub(block, readme)
+
+
+def table(name: str, content: Mapping[str, Any]) -> str:
+    """Caption, the first table and where it was measured, as Markdown."""
+    first = content["tables"][0]
+    wanted = COLUMNS.get(name, first["columns"])
+    places = [first["columns"].index(column) for column in wanted if column in first["columns"]]
+    lines = [[first["columns"][i] for i in places], ["---"] * len(places)]
+    lines += [[format_cell(row[i]) for i in places] for row in first["rows"]]
+    about = content["environment"]
+    notes = " ".join(first["notes"])
+    return "\n".join(
+        [
+            f"{content['title'].capitalize()}; {first['caption']}:",
+            "",
+            *(f"| {' | '.join(cells)} |" for cells in lines),
+            "",
+            f"{notes} {about['cpu']}, {about['threads']} thread(s).".strip(),
+            "",
+        ]
+    )
+
+
+def main() -> int:
+    """Write the README, or check it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if outdated")
+    arguments = parser.parse_args()
+    readme = ROOT / "README.md"
+    before = readme.read_text(encoding="utf-8")
+    after = filled(before, ROOT / "benchmarks" / "results")
+    if arguments.check:
+        return int(before != after)
+    readme.write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

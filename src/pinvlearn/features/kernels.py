@@ -1,0 +1,156 @@
+"""Kernels by name, and maps made of the kernel columns of chosen rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinvlearn._arrays import Array, IntArray, Matrix, to_dense
+from pinvlearn.features.rbf import gaussian, laplace, row_squares
+
+KernelFunction = Callable[[Matrix, Matrix], Array]
+
+
+def _products(X: Matrix, Z: Matrix) -> Array:
+    return np.asarray(to_dense(X @ Z.T))
+
+
+def _linear(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    return _products(X, Z)
+
+
+def _gaussian(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    return gaussian(X, Z, kernel.gamma)
+
+
+def _laplace(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    return laplace(X, Z, kernel.gamma)
+
+
+def _polynomial(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    base = kernel.gamma * _products(X, Z) + kernel.coef0
+    return np.power(base, kernel.degree, out=base)
+
+
+def _sigmoid(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    inner = kernel.gamma * _products(X, Z) + kernel.coef0
+    return np.tanh(inner, out=inner)
+
+
+def _cosine(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    def lengths(rows: Matrix) -> Array:
+        norms = np.sqrt(row_squares(rows))
+        return np.where(norms > 0.0, norms, 1.0)
+
+    cosines = _products(X, Z)
+    cosines /= lengths(X)[:, None]
+    cosines /= lengths(Z)
+    return cosines
+
+
+KERNELS: dict[str, Callable[[Matrix, Matrix, Kernel], Array]] = {
+    "linear": _linear,
+    "rbf": _gaussian,
+    "gaussian": _gaussian,
+    "laplace": _laplace,
+    "poly": _polynomial,
+    "sigmoid": _sigmoid,
+    "cosine": _cosine,
+}
+"""Kernels by name ("rbf" and "gaussian" are one: scikit-learn's word and ours)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """k(x, z) with its parameters: a name of `KERNELS`, or a function of two sets of rows."""
+
+    function: str | KernelFunction
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 1.0
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Array:
+        if isinstance(self.function, str):
+            return KERNELS[self.function](X, Z, self)
+        return np.asarray(self.function(X, Z), dtype=np.float64)
+
+    def diagonal(self, X: Matrix, tile: int = 64) -> Array:
+        """k(x, x) for every row, from tiles on the diagonal."""
+        if self.function in ("rbf", "gaussian", "laplace"):
+            return np.ones(X.shape[0])
+        tiles = (X[start : start + tile] for start in range(0, X.shape[0], tile))
+        return np.concatenate([np.diagonal(self(rows, rows)) for rows in tiles])
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """The kernel matrix of given rows, evaluated block by block when asked."""
+
+    kernel: Kernel
+    X: Matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n × n."""
+        return self.X.shape[0], self.X.shape[0]
+
+    def diagonal(self) -> Array:
+        """k(x, x) of every row."""
+        return self.kernel.diagonal(self.X)
+
+    def __call__(self, rows: IntArray | slice, columns: IntArray) -> Array:
+        return self.kernel(self.X[rows], self.X[columns])
+
+
+@dataclass(frozen=True, eq=False)
+class KernelColumns:
+    """X ↦ [k(x, c₁), …, k(x, c_n)] for given rows c; [MW15] Eq. (15)."""
+
+    kernel: Kernel
+    centers: Matrix
+
+    @property
+    def n_columns(self) -> int:
+        """Number of centres."""
+        return int(self.centers.shape[0])
+
+    def __call__(self, X: Matrix) -> Array:
+        return self.kernel(X, self.centers)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenColumns:
+    """X ↦ some columns of X, where X holds kernel values already (a precomputed kernel)."""
+
+    columns: IntArray
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns taken."""
+        return len(self.columns)
+
+    def __call__(self, X: Matrix) -> Matrix:
+        return X[:, self.columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """X ↦ base(X)·W: with W = L⁻ᵀ for LLᵀ = k(P, P), the Nyström features of pivots P.
+
+    Their inner products are the low-rank kernel k(x, P) k(P, P)⁻¹ k(P, z).
+    """
+
+    base: Any
+    W: Array
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features."""
+        return int(self.W.shape[1])
+
+    def __call__(self, X: Matrix) -> Array:
+        features: Array = to_dense(self.base(X)) @ self.W
+        return features

@@ -1,0 +1,222 @@
+"""The read-out on all kernel columns: (K + alpha)c + b = Y, exactly, [MW15] Eq. (9) and (15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._arrays import Array, lapack
+from pinvlearn.factors import EPS, Score
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.readout import Readout
+from pinvlearn.selection import PATH_LENGTH, Alpha, best_of
+
+PATH_DECADES = (-12.0, 0.0)
+"""The built-in path relative to the largest eigenvalue of K, whose rounding is eps of it."""
+
+REFINEMENTS, SMALL_STEP = 4, 1e-5
+"""Float64 corrections of a float32 solution: each wins the digits that float32 has, so the one
+after a step of this size is below 1e-9."""
+
+
+def solve_kernel(
+    K: Array, Y: Array, weights: Array | None, *, intercept: bool, alpha: Alpha, score: Score | None
+) -> Readout:
+    """Weights c of all kernel columns for one alpha or the best of a path.
+
+    One alpha costs a Cholesky factorisation, n³/3 flops (and 2n³/3 for leave-one-out); a path one
+    eigendecomposition, about 9n³, for all its alphas and their exact leave-one-out.  K is
+    overwritten; memory 2n².
+
+    The free intercept b borders the system with √w, and row i left out is predicted with the error
+    c_i / [inverse]_ii of the bordered inverse.
+    """
+    root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
+    if weights is not None:
+        K *= np.outer(root, root)
+    watch = Stopwatch()
+    if isinstance(alpha, float):
+        with watch("cholesky"):
+            solutions: Any = [_by_cholesky(K, root, Y, intercept, alpha, score is not None)]
+        alphas = np.array([alpha])
+        report = Report("exact", "Cholesky of K + alpha", seconds=watch)
+    else:
+        with watch("eigen"):
+            values, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
+        _check_definite(float(values[0]), float(values[-1]), len(Y))
+        scale = max(float(values[-1]), 1e-300)
+        alphas = np.logspace(*PATH_DECADES, PATH_LENGTH) * scale if alpha is None else alpha
+        with watch("choice"):
+            parts = (Q.T @ (root[:, None] * Y), Q.T @ root)
+            solutions = [_by_eigen(Q, values, *parts, intercept, float(a)) for a in alphas]
+        report = Report("exact", "eigendecomposition of K for the whole path", seconds=watch)
+    left_out = [_left_out(dual, diagonal, root, Y) for dual, _, diagonal in solutions]
+    scores = _scores(left_out, solutions, Y, weights, score) if len(alphas) > 1 or score else None
+    best = 0 if scores is None else best_of(scores, alphas)
+    dual, offset, _ = solutions[best]
+    return _readout(
+        (root[:, None] * dual, offset, None),
+        alphas=alphas,
+        Y=Y,
+        report=replace(report, seconds=dict(watch)),
+        best=best,
+        scores=scores,
+        left_out=left_out[best] if score is not None else None,
+    )
+
+
+def _check_definite(least: float, largest: float, n: int) -> None:
+    if least < -100.0 * n * EPS * max(largest, 1e-300):
+        raise np.linalg.LinAlgError(
+            f"The kernel matrix is indefinite: its smallest eigenvalue is {least:.3g}, its largest "
+            f"{largest:.3g}. Use a positive semidefinite kernel, or a larger alpha than "
+            f"{-least:.3g}."
+        )
+
+
+def _bordered(
+    solved: Array, ones: Array, root: Array, Y: Array, intercept: bool
+) -> tuple[Array, Array]:
+    """Duals and intercepts from M·Ỹ and M·√w with M = (K + alpha)⁻¹."""
+    if not intercept:
+        return solved, np.zeros(Y.shape[1])
+    offset = (root @ solved) / (root @ ones)
+    return solved - np.outer(ones, offset), offset
+
+
+def _by_cholesky(
+    K: Array, root: Array, Y: Array, intercept: bool, alpha: float, leave_one_out: bool
+) -> tuple[Array, Array, Array | None]:
+    A = np.asfortranarray(K)
+    A[np.diag_indices_from(A)] += alpha
+    L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
+    if info != 0:
+        raise np.linalg.LinAlgError(
+            f"K + alpha is not positive definite for alpha={alpha:.3g} (its leading part of size "
+            f"{info} is not). Use a larger alpha, or a positive semidefinite kernel."
+        )
+    both = np.column_stack([root[:, None] * Y, root])
+    solved = scipy.linalg.cho_solve((L, True), both, check_finite=False)
+    dual, offset = _bordered(solved[:, :-1], solved[:, -1], root, Y, intercept)
+    if not leave_one_out:
+        return dual, offset, None
+    inverse, _ = lapack("potri", L)(L, lower=True, overwrite_c=True)
+    diagonal = np.diagonal(inverse).copy()
+    if intercept:
+        diagonal -= solved[:, -1] ** 2 / (root @ solved[:, -1])
+    return dual, offset, diagonal
+
+
+def _by_eigen(
+    Q: Array, values: Array, QY: Array, Q1: Array, intercept: bool, alpha: float
+) -> tuple[Array, Array, Array]:
+    gains = 1.0 / np.maximum(values + alpha, EPS * max(float(values[-1]), 1e-300))
+    offset = np.zeros(QY.shape[1])
+    if intercept:
+        offset = ((gains * Q1) @ QY) / ((gains * Q1) @ Q1)
+    dual = Q @ (gains[:, None] * (QY - np.outer(Q1, offset)))
+    diagonal = np.square(Q) @ gains
+    if intercept:
+        diagonal -= (Q @ (gains * Q1)) ** 2 / ((gains * Q1) @ Q1)
+    return dual, offset, diagonal
+
+
+def _left_out(dual: Array, diagonal: Array | None, root: Array, Y: Array) -> Array | None:
+    """Predictions of the rows left out; rows of weight zero were never in."""
+    if diagonal is None:
+        return None
+    scaled = np.divide(dual, diagonal[:, None] * np.maximum(root, EPS)[:, None])
+    return Y - scaled
+
+
+def _scores(
+    left_out: list[Array | None],
+    solutions: Any,
+    Y: Array,
+    weights: Array | None,
+    score: Score | None,
+) -> Array:
+    """Leave-one-out score of each alpha, or minus its generalised cross-validation error."""
+    w = np.ones(len(Y)) if weights is None else weights
+    if score is not None:
+        stacked = np.stack([part for part in left_out if part is not None], axis=1)
+        mean: Array = (w @ score(Y[:, None, :], stacked)) / w.sum()
+        return mean
+    return np.array(
+        [-np.square(dual).mean() / np.square(diagonal.mean()) for dual, _, diagonal in solutions]
+    )
+
+
+def solve_single_precision(
+    tiles: Callable[[], Iterator[tuple[slice, Array]]],
+    K: Array,
+    Y: Array,
+    *,
+    intercept: bool,
+    alpha: float,
+) -> Readout:
+    """(K + alpha)c + b = Y by a float32 Cholesky factor and float64 corrections.
+
+    `tiles()` yields (rows, K[rows]) in float64, once for each correction; K is float32 and
+    overwritten.  Half the memory of float64, at the same accuracy where cond(K + alpha) < 1e6.
+    """
+    A = np.asfortranarray(K)
+    A[np.diag_indices_from(A)] += np.float32(alpha)
+    L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
+    if info != 0:
+        raise np.linalg.LinAlgError(
+            f"K + alpha is not positive definite in single precision for alpha={alpha:.3g}. Use a "
+            "larger alpha or single_precision=False."
+        )
+    both = np.column_stack([Y, np.ones(len(Y))])
+    solved, residual, change = np.zeros_like(both), both, 1.0
+    for _ in range(REFINEMENTS):
+        step = scipy.linalg.cho_solve((L, True), residual.astype(np.float32), check_finite=False)
+        solved = solved + step
+        change = float(np.linalg.norm(step)) / max(float(np.linalg.norm(solved)), 1e-300)
+        if change < SMALL_STEP:
+            break
+        residual = both - alpha * solved
+        for rows, block in tiles():
+            residual[rows] -= block @ solved
+    dual, offset = _bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, intercept)
+    return _readout(
+        (dual, offset, None),
+        alphas=np.array([alpha]),
+        Y=Y,
+        error=change**2,
+        report=Report("exact", "float32 Cholesky of K + alpha, float64 corrections"),
+    )
+
+
+def _readout(
+    solution: tuple[Array, Array, Any],
+    *,
+    alphas: Array,
+    Y: Array,
+    report: Report,
+    best: int = 0,
+    scores: Array | None = None,
+    left_out: Array | None = None,
+    error: float = 0.0,
+) -> Readout:
+    dual, offset, _ = solution
+    return Readout(
+        coef=dual,
+        intercept=offset,
+        alpha=float(alphas[best]),
+        rank=len(Y),
+        condition=float("nan"),
+        alphas=alphas,
+        scores=scores,
+        targets=Y,
+        leave_one_out=left_out,
+        error=error,
+        first_error=error,
+        bound=error,
+        report=report,
+    )

@@ -1,0 +1,182 @@
+"""Solving a kernel machine: exactly, by a randomized sample, or on the features of pivots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._arrays import Array
+from pinvlearn.engines.local import LocalRows
+from pinvlearn.factors import Problem, Score
+from pinvlearn.features.kernels import Whitened
+from pinvlearn.features.random_layer import Inputs
+from pinvlearn.kernel_readout import solve_kernel, solve_single_precision
+from pinvlearn.learners._readout import FeatureMap
+from pinvlearn.linalg.kernel import Pivots, randomized_psd
+from pinvlearn.readout import Readout, solve
+from pinvlearn.selection import Alpha, as_path, generalised_cross_validation
+from pinvlearn.solvers import Auto, Eigen
+
+FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
+"""rank="auto" doubles from the first rank until generalised cross-validation improves by less than
+this part, or at the last rank or half the rows; all ranks tried cost together at most 4/3 of the
+last."""
+
+TILE = 1024
+"""Rows of K evaluated at a time where all of it is needed."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTask:
+    """Training rows known through their kernel matrix, and what is to be learned from them.
+
+    `K` is asked for blocks; `columns(rows)` is the map onto the kernel columns of some rows.
+    """
+
+    K: Any
+    columns: Callable[[Any], FeatureMap]
+    Y: Array
+    weights: Array | None
+    alpha: Alpha
+    score: Score | None
+    intercept: bool
+    n_jobs: int | None
+    streams: tuple[np.random.Generator, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.Y)
+
+    def tiles(self) -> Iterator[tuple[slice, Array]]:
+        """All of K in blocks of rows."""
+        everything = np.arange(self.n)
+        for start in range(0, self.n, TILE):
+            rows = slice(start, min(start + TILE, self.n))
+            yield rows, self.K(everything[rows], everything)
+
+    def whole(self, *, copies: float, dtype: Any = np.float64) -> Array:
+        """All of K as one array, refused before it is allocated if it cannot fit."""
+        check_memory(self.n, copies * np.dtype(dtype).itemsize)
+        whole = np.empty((self.n, self.n), dtype=dtype)
+        for rows, block in self.tiles():
+            whole[rows] = block
+        return whole
+
+    def problem(self, F: Array, score: Score | None) -> Problem:
+        """The read-out on features F of the training rows."""
+        rows = LocalRows(Inputs(F.shape[1]), F, self.Y, self.weights, F.shape[1], self.n_jobs)
+        return Problem(rows, self.intercept, score, self.streams[1])
+
+
+def exact(task: KernelTask) -> tuple[FeatureMap, Readout]:
+    """All kernel columns, [MW15] Eq. (15)."""
+    readout = solve_kernel(
+        task.whole(copies=2.0),
+        task.Y,
+        task.weights,
+        intercept=task.intercept,
+        alpha=task.alpha,
+        score=task.score,
+    )
+    return task.columns(np.arange(task.n)), readout
+
+
+def exact_single(task: KernelTask) -> tuple[FeatureMap, Readout]:
+    """The same by a float32 factor with float64 corrections, for one alpha."""
+    if not isinstance(task.alpha, float) or task.score is not None or task.weights is not None:
+        raise ValueError(
+            "single_precision=True solves for one alpha, without weights or leave-one-out: give "
+            "alpha as a number and loo_scoring=None."
+        )
+    readout = solve_single_precision(
+        task.tiles,
+        task.whole(copies=1.0, dtype=np.float32),
+        task.Y,
+        intercept=task.intercept,
+        alpha=task.alpha,
+    )
+    return task.columns(np.arange(task.n)), readout
+
+
+def randomized(
+    task: KernelTask, rank: int | None, n_oversamples: int, *, consistent: bool
+) -> tuple[FeatureMap, Readout]:
+    """[MW15] Algorithm 3; predictions through φ(x) = k(x, X) U D^(-1/2), or by Eq. (20)."""
+    K = task.whole(copies=1.5)
+
+    def sample(k: int) -> tuple[Array, Any]:
+        found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
+        return found[0].F, found
+
+    F, (approximation, U, D) = _grown(task, rank, sample)
+    readout = solve(task.problem(F, task.score), Auto(), task.alpha)
+    if consistent:
+        coef = (U / np.sqrt(D)) @ readout.coef
+    elif readout.alpha > 0.0:
+        coef = (task.Y - F @ readout.coef - readout.intercept) / readout.alpha
+    else:
+        raise ValueError("consistent=False is Eq. (20) of [MW15], which needs alpha > 0.")
+    notes = (approximation.report.reason, *approximation.report.notes)
+    report = replace(readout.report, notes=(*notes, *readout.report.notes))
+    return task.columns(np.arange(task.n)), replace(readout, coef=coef, report=report)
+
+
+def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, Readout]:
+    """Nyström features of pivots: n·k kernel entries, memory n·k."""
+    pivots = Pivots(task.K, task.streams[0], uniform=name == "nystroem")
+
+    def grow(k: int) -> tuple[Array, None]:
+        pivots.grow(k)
+        return pivots.F, None
+
+    F, _ = _grown(task, rank, grow)
+    readout = solve(task.problem(F, task.score), Auto(), task.alpha)
+    rows = np.array(pivots.pivots, dtype=np.intp)
+    L = F[rows]  # the pivots' own rows are the triangular factor of k(P, P)
+    W = scipy.linalg.solve_triangular(L, np.eye(len(rows)), lower=True).T
+    found = pivots.result(name).report
+    report = replace(readout.report, notes=(found.reason, *readout.report.notes))
+    return Whitened(task.columns(rows), W), replace(readout, report=report)
+
+
+def _grown(
+    task: KernelTask, rank: int | None, features: Callable[[int], tuple[Array, Any]]
+) -> tuple[Array, Any]:
+    """Features of the given rank, or of ranks that double until validation stops improving."""
+    if rank is not None:
+        return features(rank)
+    last = min(LAST_RANK, max(task.n // 2, 1))
+    k, best = min(FIRST_RANK, last), np.inf
+    while True:
+        F, extra = features(k)
+        if k == last or F.shape[1] < k:
+            return F, extra
+        error = _validation_error(task.problem(F, None), task.alpha)
+        if error > (1.0 - GAIN) * best:
+            return F, extra
+        best, k = error, min(2 * k, last)
+
+
+def _validation_error(problem: Problem, alpha: Alpha) -> float:
+    """Smallest generalised cross-validation error over the alphas."""
+    spectral, _ = Eigen().factor(problem, alpha)
+    scores = generalised_cross_validation(problem, spectral, as_path(alpha, spectral))
+    return -float(scores.max())
+
+
+def check_memory(n: int, bytes_per_entry: float) -> None:
+    """Refuse an n × n problem that cannot fit before any of it is allocated."""
+    needed = bytes_per_entry * n**2
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > 0.8 * available:
+        raise MemoryError(
+            f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor; this "
+            f'machine has {available / 2**30:.1f} GiB. Use approximation="rpcholesky" or '
+            '"nystroem", which need n·rank entries.'
+        )

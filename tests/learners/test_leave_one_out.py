@@ -1,0 +1,200 @@
+"""Leave-one-out without refitting is leave-one-out with refitting, to 1e-8."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification, make_regression
+from sklearn.metrics import accuracy_score
+
+import pinvlearn
+from oracles import generalised_cross_validation, leave_one_out
+from pinvlearn import solvers
+from pinvlearn.selection import TIE
+
+ROWS = 45
+FAMILIES = {"Pinv": {}, "RBFNetwork": {"n_kernels": 12}, "ELM": {"n_hidden": 12}}
+ALPHAS = np.logspace(-3, 1, 5)
+SOLVERS = ["auto", "svd", "qr", "eigen", "cholesky"]
+
+
+def classes(n):
+    return make_classification(
+        ROWS, 5, n_informative=4, n_redundant=0, n_classes=n, n_clusters_per_class=1,
+        flip_y=0.1, random_state=n,
+    )  # fmt: skip
+
+
+PROBLEMS = {
+    "binary": ("Classifier", *classes(2)),
+    "multi-class": ("Classifier", *classes(3)),
+    "multi-label": (
+        "Classifier",
+        classes(2)[0],
+        np.random.default_rng(0).integers(0, 2, (ROWS, 3)),
+    ),
+    "regression": ("Regressor", *make_regression(ROWS, 5, noise=10.0, random_state=0)),
+    "multi-output": (
+        "Regressor",
+        *make_regression(ROWS, 5, n_targets=2, noise=9.0, random_state=1),
+    ),
+}
+
+
+def model(family, kind, **options):
+    cls = getattr(pinvlearn, family + kind)
+    return cls(**FAMILIES[family], random_state=0, **options)
+
+
+def encoded(kind, y):
+    """Targets as the read-out sees them."""
+    if kind == "Regressor" or y.ndim == 2:
+        Y = y.reshape(len(y), -1).astype(float)
+        return Y if kind == "Regressor" else np.where(Y > 0, 1.0, -1.0)
+    if len(np.unique(y)) == 2:
+        return np.where(y == 1, 1.0, -1.0)[:, None]
+    return np.where(y[:, None] == np.unique(y), 1.0, -1.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_predictions_are_those_of_refitting(family, problem, weighted):
+    kind, X, y = PROBLEMS[problem]
+    w = np.random.default_rng(3).uniform(0.2, 3.0, ROWS) if weighted else None
+    fitted = model(family, kind, alpha=0.1).fit(X, y, w)
+    Y = encoded(kind, y)
+    expected = leave_one_out(fitted.map_(X), Y, 0.1, weights=w)
+    found = fitted.loo_predictions_.reshape(Y.shape)
+    np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("units", [20, ROWS - 2, ROWS - 1, ROWS, 80])
+@pytest.mark.parametrize("alpha", [0.0, 1e-14, 1e-10, 1e-6])
+def test_interpolation(alpha, units, weighted):
+    """Without ridge, residual and 1 - leverage vanish together where every row can be fitted."""
+    kind, X, y = PROBLEMS["multi-output"]
+    w = np.random.default_rng(3).uniform(0.2, 3.0, ROWS) if weighted else None
+    fitted = pinvlearn.ELMRegressor(units, scale=5.0, alpha=alpha, random_state=0).fit(X, y, w)
+    H = fitted.map_(X)
+    expected = leave_one_out(H, y, alpha, weights=w)
+    s = np.linalg.svd(H - np.average(H, axis=0, weights=w), compute_uv=False)
+    kept = s[s > 1e-12 * s[0]]
+    condition = s[0] / np.sqrt(kept[-1] ** 2 + alpha)
+    allowed = 1e-8 + 1e3 * np.finfo(float).eps * condition
+    difference = np.abs(fitted.loo_predictions_ - expected).max()
+    assert difference <= allowed * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_solver_finds_the_same(family, solver):
+    kind, X, y = PROBLEMS["multi-class"]
+    fitted = model(family, kind, alpha=ALPHAS, solver=solver, loo_scoring="mse").fit(X, y)
+    H, Y = fitted.map_(X), encoded(kind, y)
+    expected = [-np.mean((Y - leave_one_out(H, Y, a)) ** 2) for a in ALPHAS]
+    np.testing.assert_allclose(fitted.loo_scores_, expected, rtol=1e-8)
+    np.testing.assert_array_equal(fitted.alphas_, ALPHAS)
+    assert fitted.alpha_ == ALPHAS[np.argmax(expected)]
+
+
+@pytest.mark.parametrize("problem", ["binary", "multi-class", "multi-label"])
+def test_accuracy_is_that_of_the_left_out_rows(problem):
+    kind, X, y = PROBLEMS[problem]
+    fitted = model("RBFNetwork", kind, alpha=ALPHAS).fit(X, y)
+    H, Y = fitted.map_(X), encoded(kind, y)
+    scores = []
+    for alpha in ALPHAS:
+        left_out = leave_one_out(H, Y, alpha)
+        if problem == "multi-class":
+            predicted = fitted.classes_[left_out.argmax(axis=1)]
+        else:
+            predicted = (left_out > 0).astype(int).reshape(y.shape)
+        scores.append(accuracy_score(y, predicted))
+    np.testing.assert_allclose(fitted.loo_scores_, scores, rtol=1e-12)
+    best = ALPHAS[np.asarray(scores) >= max(scores) * (1 - TIE)]
+    assert fitted.alpha_ == best.max()
+
+
+def test_weighted_accuracy():
+    kind, X, y = PROBLEMS["binary"]
+    w = np.random.default_rng(3).uniform(0.2, 3.0, ROWS)
+    fitted = model("Pinv", kind, alpha=ALPHAS).fit(X, y, w)
+    expected = [
+        accuracy_score(
+            y, leave_one_out(X, encoded(kind, y), a, weights=w)[:, 0] > 0, sample_weight=w
+        )
+        for a in ALPHAS
+    ]
+    np.testing.assert_allclose(fitted.loo_scores_, expected, rtol=1e-12)
+
+
+def test_a_row_without_weight_is_not_missed():
+    kind, X, y = PROBLEMS["regression"]
+    w = np.ones(ROWS)
+    w[:5] = 0.0
+    fitted = model("Pinv", kind, alpha=0.1).fit(X, y, w)
+    np.testing.assert_allclose(fitted.loo_predictions_[:5], fitted.predict(X[:5]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_alpha_has_scores_too(family):
+    kind, X, y = PROBLEMS["regression"]
+    fitted = model(family, kind, alpha=0.5).fit(X, y)
+    expected = -np.mean((y - fitted.loo_predictions_) ** 2)
+    np.testing.assert_allclose(fitted.loo_scores_, [expected], rtol=1e-10)
+    np.testing.assert_array_equal(fitted.alphas_, [0.5])
+
+
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_built_in_path_is_exact_where_it_is_chosen(solver, shape):
+    """Leverages of a Gram-based factor are trusted only where they can be."""
+    kind, X, y = PROBLEMS["regression"]
+    units = 15 if shape == "tall" else 80
+    fitted = pinvlearn.RBFNetworkRegressor(
+        centers=np.random.default_rng(0).standard_normal((units, 5)), gamma=0.1, solver=solver
+    ).fit(X, y)
+    expected = leave_one_out(fitted.map_(X), y[:, None], fitted.alpha_)[:, 0]
+    allowed = 1e-8 if solver in ("svd", "qr") else 1e-5  # LEVERAGE_TOLERANCE, and a margin
+    np.testing.assert_allclose(
+        fitted.loo_predictions_, expected, atol=allowed * np.abs(expected).max()
+    )
+    assert len(fitted.alphas_) == len(fitted.loo_scores_) == 31
+
+
+def test_without_leave_one_out_a_path_is_judged_by_generalised_cross_validation():
+    kind, X, y = PROBLEMS["multi-output"]
+    fitted = model("ELM", kind, alpha=ALPHAS, loo_scoring=None).fit(X, y)
+    expected = [-generalised_cross_validation(fitted.map_(X), y, a) for a in ALPHAS]
+    np.testing.assert_allclose(fitted.gcv_scores_, expected, rtol=1e-8)
+    assert fitted.alpha_ == ALPHAS[np.argmax(expected)]
+    assert not hasattr(fitted, "loo_scores_")
+    assert not hasattr(fitted, "loo_predictions_")
+
+
+def test_one_alpha_without_leave_one_out_has_no_scores():
+    kind, X, y = PROBLEMS["regression"]
+    fitted = model("Pinv", kind, alpha=1.0, loo_scoring=None).fit(X, y)
+    assert not hasattr(fitted, "gcv_scores_")
+    assert not hasattr(fitted, "loo_scores_")
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_bits_do_not_depend_on_the_number_of_jobs(n_jobs):
+    X, y = make_regression(2500, 4, noise=1.0, random_state=0)
+    one, many = (
+        pinvlearn.ELMRegressor(20, random_state=0, n_jobs=n).fit(X, y) for n in (1, n_jobs)
+    )
+    for name in ("coef_", "intercept_", "alpha_", "loo_scores_", "loo_predictions_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(many, name))
+    np.testing.assert_array_equal(one.predict(X), many.predict(X))
+
+
+def test_solver_objects_and_names_agree():
+    kind, X, y = PROBLEMS["multi-class"]
+    for name in solvers.SOLVERS:
+        by_name, by_object = (
+            model("RBFNetwork", kind, alpha=0.1, solver=solver).fit(X, y).coef_
+            for solver in (name, solvers.SOLVERS[name]())
+        )
+        np.testing.assert_array_equal(by_name, by_object)

@@ -1,0 +1,340 @@
+"""Every method of `svd` on every matrix: one table."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from matrices import (
+    FORMS,
+    MATRICES,
+    M,
+    N,
+    explicit_zeros,
+    fast,
+    kernel,
+    products_only,
+    slow,
+    sparse,
+    with_spectrum,
+)
+from pinvlearn import Energy, Rank, Tolerance, svd
+from pinvlearn.linalg.driver import METHODS
+
+RANK = 6
+HALKO_OVERSAMPLES, HALKO_POWER = 10, 4
+WHOLE = ("auto", "exact", "gram")
+LEADING = ("auto", "exact", "gram", "block-krylov", "randomized")
+
+
+def reference(A):
+    """Singular values by LAPACK of the matrix brought near one, and the factor that did it."""
+    A = np.asarray(A, dtype=float)
+    scale = np.abs(A).max() or 1.0
+    return scipy.linalg.svdvals(A / scale), scale
+
+
+def epsilon(A) -> float:
+    return float(np.finfo(np.float32 if A.dtype == np.float32 else np.float64).eps)
+
+
+def unit(A) -> float:
+    """Backward error of a stable method: eps·(m + n), a few times over."""
+    return 10.0 * epsilon(A) * sum(A.shape)
+
+
+def check_factors(f, A, k):
+    """What holds for every result of every method."""
+    m, n = A.shape
+    dtype = np.float32 if A.dtype == np.float32 else np.float64
+    assert (f.U.shape, f.s.shape, f.Vt.shape) == ((m, k), (k,), (k, n))
+    assert f.U.dtype == f.s.dtype == f.Vt.dtype == dtype
+    assert (f.shape, f.rank) == ((m, n), k)
+    assert np.all(np.diff(f.s) <= 0.0)
+    assert np.all(f.s >= 0.0)
+    np.testing.assert_allclose(f.U.T @ f.U, np.eye(k), atol=unit(A))
+    np.testing.assert_allclose(f.Vt @ f.Vt.T, np.eye(k), atol=unit(A))
+    largest = np.abs(f.Vt).argmax(axis=1)
+    assert np.all(f.Vt[np.arange(k), largest] > 0.0)
+    assert f.report.method in METHODS
+    assert f.report.reason
+    assert f.report.seconds.keys() or f.report.reason.startswith("the matrix is zero")
+    assert str(f.report).startswith(f.report.method)
+
+
+def value_error(method, A, s):
+    """Bound on the error of each singular value, relative to max|A|.
+
+    A Gram matrix knows s² to eps·n·s₀², hence s to the smaller of eps·n·s₀²/s and √(eps·n)·s₀.
+    """
+    bound = unit(A) * s[0] * np.ones_like(s)
+    if method == "gram":
+        eps64 = 10.0 * np.finfo(float).eps * sum(A.shape)
+        bound += np.minimum(eps64 * s[0] ** 2 / np.maximum(s, 1e-300), np.sqrt(eps64) * s[0])
+    return bound
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("method", WHOLE)
+def test_whole_decompositions(method, matrix):
+    A = MATRICES[matrix]()
+    s, scale = reference(A)
+    f = svd(A, method=method, rng=0)
+    check_factors(f, A, min(A.shape))
+    bound = value_error(method, A, s)
+    assert np.all(np.abs(f.s / scale - s) <= bound)
+    error = np.linalg.norm((f.U * (f.s / scale)) @ f.Vt - A / scale, 2)
+    assert error <= bound.max()
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("method", LEADING)
+def test_leading_components(method, matrix):
+    A = MATRICES[matrix]()
+    k = min(RANK, *A.shape)
+    s, scale = reference(A)
+    f = svd(A, k, method=method, rng=0)
+    check_factors(f, A, k)
+    bound = value_error(method, A, s)
+    found = f.s / scale
+    # Values of a projection never exceed the true ones.
+    assert np.all(found <= s[:k] + bound[:k])
+    best = s[k] if k < len(s) else 0.0
+    error = np.linalg.norm((f.U * found) @ f.Vt - A / scale, 2)
+    assert error <= allowed(method, best, A, k) + bound.max()
+    if method not in ("block-krylov", "randomized"):
+        assert np.all(np.abs(found - s[:k]) <= bound[:k])
+
+
+def allowed(method, best, A, k):
+    """Spectral error that each method promises, where the best possible is `best`."""
+    if method == "randomized":
+        # [Halko11] Corollary 10.10 and Theorem 9.3: the truncated projection's expected error.
+        p, q, small = HALKO_OVERSAMPLES, HALKO_POWER, min(A.shape)
+        growth = 1.0 + np.sqrt(k / (p - 1)) + np.e * np.sqrt((k + p) * max(small - k, 0)) / p
+        return best * (1.0 + growth ** (1.0 / (2 * q + 1)))
+    if method == "block-krylov":
+        return best * 1.001  # SETTLED of krylov.py: Ritz values to 1e-3, squares of the values
+    return best
+
+
+@pytest.mark.parametrize(
+    "matrix", ["fast", "kernel", "rank_deficient", "graded", "wide", "huge", "tiny", "single"]
+)
+@pytest.mark.parametrize("method", ["block-krylov", "randomized"])
+def test_leading_values_to_the_gap(method, matrix):
+    """Where the spectrum decays, the values themselves come out, to far less than the next one."""
+    A = MATRICES[matrix]()
+    s, scale = reference(A)
+    f = svd(A, RANK, method=method, rng=0)
+    np.testing.assert_allclose(f.s / scale, s[:RANK], rtol=1e-3, atol=unit(A) * s[0])
+
+
+@pytest.mark.parametrize("relative", [1e-1, 1e-3])
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_adaptive(matrix, relative):
+    A = MATRICES[matrix]()
+    s, scale = reference(A)
+    f = svd(A, stop=Tolerance(relative, relative=True), rng=0)
+    k = f.rank
+    assert f.report.method == ("exact" if matrix == "zero" else "adaptive")
+    check_factors(f, A, k)
+    error = np.linalg.norm((f.U * (f.s / scale)) @ f.Vt - A / scale, 2)
+    assert error <= relative * s[0] + unit(A) * s[0]
+    # Lemma 1's bound is some ten times the error, so the basis is larger than it must be, but
+    # not by much more: it is not the whole space where the values decay fast.
+    if matrix in ("kernel", "rank_deficient", "graded"):
+        assert k < N
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [Rank(5), Energy(0.9), Tolerance(1.0), lambda e: len(e) > 5],
+    ids=["rank", "energy", "tolerance", "callable"],
+)
+@pytest.mark.parametrize("exponent", [-150, 0, 150])
+def test_stop_rules_work_at_every_scale(stop, exponent):
+    scale = 10.0**exponent
+    rule = Tolerance(1.0 * scale) if isinstance(stop, Tolerance) else stop
+    f, plain = svd(slow() * scale, stop=rule, rng=0), svd(slow(), stop=stop, rng=0)
+    assert 0 < f.rank < N
+    assert f.rank == plain.rank
+    np.testing.assert_allclose(f.s / scale, plain.s, rtol=1e-10)
+    np.testing.assert_allclose(f.report.error / scale, plain.report.error, rtol=1e-6)
+    assert "lambda" not in f.report.reason or not isinstance(stop, Rank | Energy | Tolerance)
+
+
+def test_a_loose_tolerance_keeps_nothing():
+    f = svd(slow(), stop=Tolerance(1e6), rng=0)
+    assert f.rank == 0
+    np.testing.assert_array_equal(f.to_array(), np.zeros((M, N)))
+    np.testing.assert_array_equal(f.pinv().to_array(), np.zeros((N, M)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_form_of_the_matrix(method, form):
+    A = sparse().toarray()
+    if method == "gram" and form == "operator":
+        with pytest.raises(TypeError, match="LinearOperator"):
+            svd(FORMS[form](A), 5, method=method)
+        return
+    options = {"stop": Rank(5)} if method == "adaptive" else {"rank": 5}
+    plain = svd(A, method=method, rng=0, **options)
+    f = svd(FORMS[form](A), method=method, rng=0, **options)
+    assert f.shape == A.shape
+    np.testing.assert_allclose(f.s, plain.s, rtol=1e-10)
+    np.testing.assert_allclose(f.to_array(), plain.to_array(), atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["exact", "block-krylov", "randomized"])
+def test_an_operator_that_offers_only_vectors_is_enough(method):
+    A = fast()
+    f = svd(products_only(A), 5, method=method, rng=0)
+    np.testing.assert_allclose(f.s, scipy.linalg.svdvals(A)[:5], rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "block-krylov", "randomized"])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_operators_at_every_scale(scale, method):
+    A = fast()
+    f = svd(products_only(A * scale), 5, method=method, rng=0)
+    np.testing.assert_allclose(f.s / scale, scipy.linalg.svdvals(A)[:5], rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", LEADING)
+@pytest.mark.parametrize("scale", [1e-36, 1e-30, 1e30])
+def test_single_precision_at_every_scale(scale, method):
+    A = (slow() * scale).astype(np.float32)
+    f = svd(A, 5, method=method, rng=0)
+    check_factors(f, A, 5)
+    np.testing.assert_allclose(f.s / scale, 1.0 / np.arange(1.0, 6.0), rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", LEADING)
+def test_sparse_single_precision_stays_single(method):
+    f = svd(sparse(dtype=np.float32), 5, method=method, rng=0)
+    assert f.U.dtype == f.s.dtype == f.Vt.dtype == np.float32
+
+
+@pytest.mark.parametrize("method", LEADING)
+def test_stored_zeros_are_zeros(method):
+    A = explicit_zeros()
+    f = svd(A, 5, method=method, rng=0)
+    np.testing.assert_allclose(f.s, scipy.linalg.svdvals(A.toarray())[:5], rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", [*LEADING, "adaptive"])
+def test_the_same_seed_gives_the_same_bits(method):
+    A = kernel()
+    options = {"stop": Rank(5)} if method == "adaptive" else {"rank": 5}
+    one, two = (svd(A, method=method, rng=3, **options) for _ in range(2))
+    for name in ("U", "s", "Vt"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+@pytest.mark.parametrize("method", LEADING)
+def test_a_power_of_two_changes_no_digit(method):
+    A = slow()
+    f, scaled = svd(A, 5, method=method, rng=0), svd(np.ldexp(A, 400), 5, method=method, rng=0)
+    np.testing.assert_allclose(scaled.U, f.U, atol=unit(A))
+    np.testing.assert_allclose(np.ldexp(scaled.s, -400), f.s, rtol=unit(A))
+
+
+@pytest.mark.parametrize("method", LEADING)
+def test_the_matrix_is_left_alone(method):
+    A = np.asfortranarray(kernel())
+    before = A.copy()
+    svd(A, 5, method=method, rng=0)
+    np.testing.assert_array_equal(A, before)
+
+
+def test_values_below_the_reach_of_a_gram_matrix_are_noted():
+    assert "not resolved" in " ".join(svd(MATRICES["graded"](), method="gram").report.notes)
+    assert not svd(slow(), method="gram").report.notes
+
+
+@pytest.mark.parametrize("power", [0, 1, 3])
+@pytest.mark.parametrize("method", ["block-krylov", "randomized"])
+def test_more_power_is_never_worse(method, power):
+    A = slow(200, 150)
+    s = [svd(A, 5, method=method, n_power=q, rng=0).s.sum() for q in (power, power + 4)]
+    assert s[0] <= s[1] * (1 + 1e-12)
+
+
+def test_oversamples_help():
+    A = slow(200, 150)
+    few, many = (svd(A, 5, method="randomized", n_oversamples=p, n_power=0, rng=0) for p in (0, 60))
+    assert few.s.sum() < many.s.sum() <= scipy.linalg.svdvals(A)[:5].sum()
+
+
+def test_unsettled_krylov_says_so(monkeypatch):
+    monkeypatch.setattr("pinvlearn.linalg.krylov.MAX_STEPS", 0)
+    f = svd(slow(300, 200), 20, method="block-krylov", rng=0)
+    assert "not settled" in " ".join(f.report.notes)
+
+
+class TestAuto:
+    @pytest.mark.parametrize(
+        ("shape", "options", "method"),
+        [
+            ((60, 40), {}, "exact"),
+            ((60, 40), {"rank": 3}, "exact"),
+            ((200, 150), {"rank": 5}, "block-krylov"),
+            ((150, 200), {"rank": 5}, "block-krylov"),
+            ((400, 100), {"rank": 80}, "gram"),
+            ((100, 400), {"rank": 80}, "gram"),
+            ((150, 140), {"rank": 100}, "exact"),
+            ((60, 40), {"stop": Rank(3)}, "adaptive"),
+            ((60, 40), {"rank_ratio": 0.1}, "exact"),
+        ],
+    )
+    def test_choice_is_reported_with_its_reason(self, shape, options, method):
+        f = svd(slow(*shape), rng=0, **options)
+        assert f.report.method == method
+        assert "chosen by the caller" not in f.report.reason
+
+    def test_an_explicit_choice_is_obeyed_and_said(self):
+        report = svd(slow(), 3, method="randomized", rng=0).report
+        assert report.method == "randomized"
+        assert "chosen by the caller" in report.reason
+
+    @pytest.mark.parametrize("rank", [8, 80])
+    def test_values_below_the_reach_of_a_gram_matrix_bring_the_exact_one(self, rank):
+        s = np.append(np.logspace(0.0, -10.0, 8), np.logspace(-11.0, -12.0, 92))
+        A = with_spectrum(400, 100, s)
+        f = svd(A, rank, rng=0)
+        assert f.report.method == "exact"
+        assert "1e-7" in f.report.reason
+        assert np.all(np.abs(f.s - scipy.linalg.svdvals(A)[:rank]) <= unit(A))
+
+
+@pytest.mark.parametrize(("ratio", "rank"), [(1.0, 40), (0.5, 20), (0.01, 1), (0.26, 11)])
+def test_rank_ratio_rounds_up(ratio, rank):
+    assert svd(slow(), rank_ratio=ratio, rng=0).rank == rank
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rank": 0}, ValueError, r"rank=0.*\(60, 40\).*1 … 40"),
+        ({"rank": 41}, ValueError, r"rank=41.*1 … 40"),
+        ({"rank": 2.5}, ValueError, "rank=2.5"),
+        ({"rank": 2, "rank_ratio": 0.5}, ValueError, "not both"),
+        ({"rank_ratio": 0.0}, ValueError, r"rank_ratio=0.0.*\(0, 1\]"),
+        ({"rank_ratio": 1.5}, ValueError, "rank_ratio=1.5"),
+        ({"rank": 2, "stop": Rank(2)}, ValueError, "not both"),
+        ({"stop": 3}, TypeError, "stop=3"),
+        ({"stop": Rank(3), "method": "exact"}, ValueError, "'exact'.*adaptive"),
+        ({"method": "adaptive"}, ValueError, "Tolerance"),
+        ({"method": "block-krylov"}, ValueError, "needs rank"),
+        ({"method": "randomized"}, ValueError, "needs rank"),
+        ({"method": "magic"}, ValueError, "'magic'.*'exact'.*'randomized'"),
+        ({"method": None}, ValueError, "method=None"),
+        ({"rank": 2, "n_power": -1}, ValueError, "n_power=-1"),
+        ({"rank": 2, "n_oversamples": 1.5}, ValueError, "n_oversamples=1.5"),
+        ({"rng": -3}, ValueError, "rng=-3"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_say_what_was_given_and_what_is_allowed(options, error, message):
+    with pytest.raises(error, match=message):
+        svd(slow(), **options)

@@ -1,0 +1,174 @@
+"""The frozen result: cutting, multiplying, entries, other factors."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pinvlearn
+from matrices import MATRICES, M, N, fast, slow
+from pinvlearn import SVD, PseudoInverse, Report, svd
+
+EPS = np.finfo(float).eps
+A = slow()
+F = svd(A)
+
+
+@given(k=st.integers(0, N))
+def test_truncate_keeps_the_first_components(k):
+    cut = F.truncate(k)
+    assert cut.rank == k
+    assert cut.shape == (M, N)
+    np.testing.assert_array_equal(cut.s, F.s[:k])
+    np.testing.assert_allclose(cut.to_array(), (F.U[:, :k] * F.s[:k]) @ F.Vt[:k], atol=N * EPS)
+
+
+@pytest.mark.parametrize("k", [-1, N + 1])
+def test_truncate_refuses_what_it_has_not(k):
+    with pytest.raises(ValueError, match=rf"k={k}.*0 … {N}"):
+        F.truncate(k)
+
+
+@given(i=st.integers(0, M - 1), j=st.integers(0, N - 1))
+def test_value_is_an_entry(i, j):
+    assert isinstance(F.value(i, j), float)
+    assert F.value(i, j) == pytest.approx(A[i, j], abs=10 * N * EPS)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.arange(N, dtype=float), np.eye(N)[:, :3], scipy.sparse.eye_array(N, 4).tocsr()],
+    ids=["vector", "matrix", "sparse"],
+)
+def test_it_multiplies(X):
+    expected = A @ (X.toarray() if scipy.sparse.issparse(X) else X)
+    product = F @ X
+    assert isinstance(product, np.ndarray)
+    assert product.shape == expected.shape
+    np.testing.assert_allclose(product, expected, atol=100 * N * EPS)
+
+
+@pytest.mark.parametrize("operator", [F, F.pinv()])
+def test_it_refuses_to_multiply_what_does_not_fit(operator):
+    with pytest.raises(ValueError, match=r"shape \(7, 2\)"):
+        operator @ np.ones((7, 2))
+
+
+@pytest.mark.parametrize("cls", [SVD, PseudoInverse, Report])
+def test_results_are_frozen(cls):
+    result = {SVD: F, PseudoInverse: F.pinv(), Report: F.report}[cls]
+    assert isinstance(result, cls)
+    for field in dataclasses.fields(cls):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(result, field.name, None)
+
+
+def test_a_result_survives_pickling():
+    again = pickle.loads(pickle.dumps(F))
+    np.testing.assert_array_equal(again.to_array(), F.to_array())
+    assert again.report == F.report
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_equal_matrices_have_equal_factors_whatever_the_method(matrix):
+    """The sign rule, on the vectors of values that stand apart from their neighbours."""
+    B = MATRICES[matrix]()
+    k = min(3, *B.shape)
+    exact, other = svd(B).truncate(k), svd(B, k, method="block-krylov", rng=0)
+    scaled = exact.s / exact.s[0] if exact.s[0] else exact.s
+    gaps = np.abs(
+        np.diff(
+            np.append(scaled, svd(B).s[k] / exact.s[0] if k < min(B.shape) and exact.s[0] else 0.0)
+        )
+    )
+    apart = (gaps > 0.1) & (np.append(np.inf, gaps[:-1]) > 0.1)
+    # Vectors converge with the square root of the values' accuracy (1e-3, krylov.SETTLED).
+    np.testing.assert_allclose(other.Vt[apart], exact.Vt[apart], atol=0.1)
+
+
+@pytest.mark.parametrize("k", [1, 5, N + 10])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_from_factors(k, dtype, rng):
+    X, Y = rng.standard_normal((M, k)).astype(dtype), rng.standard_normal((N, k)).astype(dtype)
+    f = SVD.from_factors(X, Y)
+    eps = np.finfo(dtype).eps
+    rank = min(k, N)
+    assert f.rank == rank
+    assert f.U.dtype == f.s.dtype == f.Vt.dtype == dtype
+    assert f.report.method == "factors"
+    np.testing.assert_allclose(f.U.T @ f.U, np.eye(rank), atol=10 * M * eps)
+    np.testing.assert_allclose(f.Vt @ f.Vt.T, np.eye(rank), atol=10 * M * eps)
+    np.testing.assert_allclose(f.to_array(), X @ Y.T, atol=10 * (M + N) * eps * f.s[0])
+    np.testing.assert_allclose(
+        f.s, np.linalg.svd(X @ Y.T, compute_uv=False)[:rank], atol=10 * (M + N) * eps * f.s[0]
+    )
+
+
+def test_from_factors_of_dependent_columns():
+    X = np.ones((M, 3))
+    f = SVD.from_factors(X, np.ones((N, 3)))
+    np.testing.assert_allclose(f.s, [3.0 * np.sqrt(M * N), 0.0, 0.0], atol=10 * M * N * EPS)
+    np.testing.assert_allclose(f.U.T @ f.U, np.eye(3), atol=10 * M * EPS)
+
+
+@pytest.mark.parametrize(("X", "Y"), [((M, 3), (N, 4)), ((M,), (N, 1))])
+def test_from_factors_refuses_what_does_not_fit(X, Y):
+    with pytest.raises(ValueError, match="one column per factor"):
+        SVD.from_factors(np.ones(X), np.ones(Y))
+
+
+class TestPseudoInverse:
+    def test_shape_rank_and_transpose(self):
+        P = F.pinv()
+        assert (P.shape, P.rank) == ((N, M), N)
+        assert P.T.shape == (M, N)
+        np.testing.assert_allclose(P.T.to_array(), P.to_array().T, atol=N * EPS * 40)
+        np.testing.assert_array_equal(P.T.T.to_array(), P.to_array())
+
+    def test_any_gain(self):
+        projector = F.pinv(gain=lambda s: (np.arange(len(s)) < 4).astype(float))
+        assert projector.rank == 4
+        np.testing.assert_allclose(projector.to_array(), F.Vt[:4].T @ F.U[:, :4].T, atol=N * EPS)
+
+    @pytest.mark.parametrize("rcond", [0.0, 0.03, 0.3])
+    def test_cut_off(self, rcond):
+        P = F.pinv(rcond=rcond)
+        assert P.rank == np.count_nonzero(F.s > rcond * F.s[0])
+        expected = np.linalg.pinv(A, rcond=rcond)
+        np.testing.assert_allclose(P.to_array(), expected, atol=100 * N * EPS * 40**2)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"alpha": -1.0}, "alpha=-1.0"),
+            ({"alpha": np.nan}, "alpha=nan"),
+            ({"rcond": 1.0}, r"rcond=1.0.*\[0, 1\)"),
+            ({"rcond": -0.1}, "rcond=-0.1"),
+        ],
+    )
+    def test_bad_arguments(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            F.pinv(**options)
+
+    def test_single_precision_stays_single(self):
+        f = svd(fast().astype(np.float32))
+        for P in (f.pinv(), f.pinv(0.1), f.pinv(gain=lambda s: s)):
+            assert P.gains.dtype == np.float32
+            assert P.to_array().dtype == np.float32
+
+
+def test_reports_can_be_read():
+    report = Report("gram", "tall", passes=1, error=0.25, seconds={"eigen": 0.5}, notes=("first",))
+    assert str(report) == "gram: tall (1 pass; error estimate 0.25; eigen 0.5 s)\n  note: first"
+    more = report.with_notes("second")
+    assert more.notes == ("first", "second")
+    assert report.notes == ("first",)
+
+
+def test_everything_public_is_found():
+    for name in pinvlearn.__all__:
+        assert getattr(pinvlearn, name) is not None

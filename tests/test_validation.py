@@ -1,0 +1,149 @@
+"""What is refused, and in which words: given, allowed, what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+from matrices import FORMS, slow
+from pinvlearn import Rank, frobenius_error, lstsq, pinv, range_basis, spectral_error, svd
+from pinvlearn import _validation as v
+from pinvlearn.solvers import SOLVERS, Cholesky
+
+ENTRIES = {
+    "svd": svd,
+    "pinv": pinv,
+    "lstsq": lambda A: lstsq(A, np.ones(np.shape(A)[0] if np.ndim(A) else 1)),
+    "range_basis": lambda A: range_basis(A, Rank(1)),
+    "spectral_error": lambda A: spectral_error(A, np.zeros((2, 2))),
+    "frobenius_error": lambda A: frobenius_error(A, np.zeros((2, 2))),
+}
+
+
+def with_entry(value, form=np.asarray):
+    A = np.ones((3, 4))
+    A[2, 1] = value
+    return form(A)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    ("A", "error", "message"),
+    [
+        (np.empty((0, 3)), ValueError, r"A is empty \(shape \(0, 3\)\)"),
+        (np.empty((3, 0)), ValueError, r"A is empty \(shape \(3, 0\)\)"),
+        (scipy.sparse.csr_array((3, 0)), ValueError, "empty"),
+        (np.ones(3), ValueError, r"A has 1 dimension;.*reshape\(-1, 1\)"),
+        (np.ones((2, 2, 2)), ValueError, "A has 3 dimensions"),
+        (with_entry(np.nan), ValueError, "A contains NaN, first in row 2, column 1.*impute"),
+        (with_entry(np.inf), ValueError, "infinity.*row 2, column 1"),
+        (with_entry(-np.inf), ValueError, "infinity.*row 2, column 1"),
+        (with_entry(np.nan, scipy.sparse.csr_array), ValueError, "NaN, first in row 2, column 1"),
+        (np.ones((2, 2)) * 1j, TypeError, "complex"),
+        (scipy.sparse.csr_array(np.ones((2, 2)) * 1j), TypeError, "complex"),
+        (np.array([["a", "b"]]), TypeError, "dtype.*numbers are needed"),
+        (np.array([[{}, 1]], dtype=object), TypeError, "numbers are needed"),
+    ],
+)  # fmt: skip
+def test_matrices_that_are_refused(entry, A, error, message):
+    with pytest.raises(error, match=message):
+        ENTRIES[entry](A)
+
+
+def test_a_complex_operator_is_refused():
+    with pytest.raises(TypeError, match="complex operator"):
+        svd(LinearOperator((3, 3), matvec=lambda x: x, dtype=complex))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, np.float32, float, object])
+def test_numbers_of_every_kind_are_accepted(dtype, form):
+    if form not in ("dense", "list") and dtype in (object, np.float16):
+        pytest.skip("SciPy has no such sparse matrices")
+    A = (np.arange(12).reshape(4, 3) % 2).astype(dtype)
+    expected = np.float32 if dtype == np.float32 and form != "list" else np.float64
+    checked = v.check_matrix(FORMS[form](A))
+    if form != "operator":
+        assert checked.dtype == expected
+    s = svd(FORMS[form](A)).s
+    np.testing.assert_allclose(s, np.linalg.svd(A.astype(float))[1], atol=1e-6)
+
+
+def test_clean_input_is_not_copied():
+    A = slow()
+    assert v.check_matrix(A) is A
+    A.setflags(write=False)
+    assert v.check_matrix(A) is A
+
+
+def test_a_column_is_named_where_names_are_known():
+    with pytest.raises(ValueError, match=r"column 1 \('height'\)"):
+        v.check_finite(with_entry(np.nan), ["a", "height", "c", "d"])
+
+
+def test_entries_that_overflow_in_a_sum_are_finite():
+    v.check_finite(np.full((3, 3), 1.7e308))
+    assert np.isfinite(svd(np.full((1, 3), 1e308)).s).all()
+
+
+@pytest.mark.parametrize("value", [-1, np.nan, np.inf, "1", None, True, [1.0]])
+def test_numbers_of_at_least_zero(value):
+    with pytest.raises(ValueError, match=r"x=.*finite number of at least 0"):
+        v.check_nonnegative("x", value)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 2, np.float32(0.5), np.int64(3)])
+def test_numbers_of_at_least_zero_that_are(value):
+    assert v.check_nonnegative("x", value) == value
+
+
+def test_positive_numbers():
+    assert v.check_positive("x", 2) == 2.0
+    with pytest.raises(ValueError, match="x=0.0 must be above 0"):
+        v.check_positive("x", 0.0)
+
+
+@pytest.mark.parametrize("value", [-1, 0.5, "3"])
+def test_counts(value):
+    with pytest.raises(ValueError, match=r"x=.*integer of at least 0"):
+        v.check_count("x", value)
+    assert v.check_count("x", None) is None
+    assert v.check_count("x", np.int32(4)) == 4
+
+
+def test_choices_are_listed():
+    with pytest.raises(ValueError, match="x='c' is not known; choose one of 'a', 'b'"):
+        v.check_choice("x", "c", ("a", "b"))
+
+
+@pytest.mark.parametrize("alpha", ["best", -0.1, np.nan, [0.1, -1.0], [], [[1.0]], [np.inf], None])
+def test_alphas_that_are_refused(alpha):
+    with pytest.raises(ValueError, match=r"(?i)alpha"):
+        v.check_alpha(alpha)
+
+
+def test_alphas():
+    assert v.check_alpha("auto") is None
+    assert v.check_alpha(2) == 2.0
+    np.testing.assert_array_equal(v.check_alpha([1, 2]), [1.0, 2.0])
+
+
+def test_solvers():
+    assert v.check_solver("cholesky", SOLVERS) == Cholesky()
+    mine = Cholesky()
+    assert v.check_solver(mine, SOLVERS) is mine
+    with pytest.raises(ValueError, match="'magic'.*'auto'.*'qr'"):
+        v.check_solver("magic", SOLVERS)
+    with pytest.raises(TypeError, match="neither a name.*factor"):
+        v.check_solver(42, SOLVERS)
+
+
+def test_random_states():
+    one, two = (v.generator(7).standard_normal(3) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    generator = np.random.default_rng(0)
+    assert v.generator(generator) is generator
+    state = np.random.RandomState(0)
+    assert not np.array_equal(v.generator(state).random(3), v.generator(state).random(3))
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        v.generator("seed")
