@@ -385,7 +385,7 @@ def test_infinite_input(table) -> None:
         (["--alpha", "much"], "--alpha is 'much'"),
         (["--gamma", "0"], "--gamma is '0'; give a finite number above 0, or scale or auto"),
         (["--gamma", "nan"], "--gamma is 'nan'"),
-        (["--gamma", "1", "--model", "elm"], "--gamma belongs to --model rbf"),
+        (["--gamma", "1", "--model", "elm"], "--gamma belongs to rbf and kernel-elm"),
         (["--size", "9", "--model", "linear"], "--size does not belong to --model linear"),
         (["--out", "absent/m.skops"], "there is no folder absent"),
         (["--out", "."], ". is not a regular file"),

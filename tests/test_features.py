@@ -236,7 +236,7 @@ class TestTransformers:
             ("RandomFeatures", {"n_hidden": None}, "n_hidden=None"),
             ("RandomFeatures", {"activation": "swish"}, "activation='swish'.*'sigmoid'"),
             ("RandomFeatures", {"weights": "cauchy"}, "weights='cauchy'.*'uniform'"),
-            ("RandomFeatures", {"scale": 0.0}, "scale=0.0 must be above 0"),
+            ("RandomFeatures", {"scale": 0.0}, "scale=0.0 must be a finite number above 0"),
             ("RandomFeatures", {"scale": "big"}, "scale='big'"),
             ("RBFFeatures", {"n_kernels": 0}, "n_kernels=0"),
             ("RBFFeatures", {"n_kernels": None}, "n_kernels=None"),

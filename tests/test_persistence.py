@@ -20,7 +20,13 @@ from pinvlearn import persistence, solvers
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 4))
-Y = {"Classifier": (X[:, 0] > 0).astype(int), "Regressor": X[:, 0] ** 2, "Features": None}
+Y = {
+    "Classifier": (X[:, 0] > 0).astype(int),
+    "Regressor": X[:, 0] ** 2,
+    "Features": None,
+    "Imputer": None,
+}
+PAIRS = np.argwhere(X > 0)
 SMALL = {"ELM": {"n_hidden": 12}, "RBFNetwork": {"n_kernels": 12}}
 
 
@@ -31,6 +37,8 @@ def find(qualified_name: str):
 
 def fitted(name: str, **options):
     cls = find(name)
+    if cls is pinvlearn.PartialSVD:
+        return cls(2, random_state=0).fit(PAIRS, X[X > 0])
     kind = next(kind for kind in Y if cls.__name__.endswith(kind))
     if "random_state" in cls().get_params():
         options["random_state"] = 0
@@ -39,6 +47,8 @@ def fitted(name: str, **options):
 
 
 def output(model, X=X):
+    if isinstance(model, pinvlearn.PartialSVD):
+        X = PAIRS
     return model.predict(X) if hasattr(model, "predict") else model.transform(X)
 
 

@@ -99,7 +99,7 @@ def test_numbers_of_at_least_zero_that_are(value):
 
 def test_positive_numbers():
     assert v.check_positive("x", 2) == 2.0
-    with pytest.raises(ValueError, match="x=0.0 must be above 0"):
+    with pytest.raises(ValueError, match="x=0.0 must be a finite number above 0"):
         v.check_positive("x", 0.0)
 
 

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from pinvlearn.functional import range_basis as range_basis
     from pinvlearn.functional import spectral_error as spectral_error
     from pinvlearn.functional import svd as svd
+    from pinvlearn.functional_partial import as_triplets as as_triplets
+    from pinvlearn.functional_partial import partial_svd as partial_svd
     from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
     from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
     from pinvlearn.learners.features import RandomFeatures as RandomFeatures
     from pinvlearn.learners.features import RBFFeatures as RBFFeatures
+    from pinvlearn.learners.imputer import SVDImputer as SVDImputer
     from pinvlearn.learners.kernel_elm import KernelELMClassifier as KernelELMClassifier
     from pinvlearn.learners.kernel_elm import KernelELMRegressor as KernelELMRegressor
+    from pinvlearn.learners.partial import PartialSVD as PartialSVD
     from pinvlearn.learners.pinv import PinvClassifier as PinvClassifier
     from pinvlearn.learners.pinv import PinvRegressor as PinvRegressor
     from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
@@ -52,6 +56,7 @@ _HOME = {
     "FlatGradient": "linalg.stop",
     "KernelELMClassifier": "learners.kernel_elm",
     "KernelELMRegressor": "learners.kernel_elm",
+    "PartialSVD": "learners.partial",
     "PinvClassifier": "learners.pinv",
     "PinvRegressor": "learners.pinv",
     "PseudoInverse": "linalg.svd",
@@ -63,11 +68,14 @@ _HOME = {
     "Rank": "linalg.stop",
     "Report": "linalg.report",
     "SVD": "linalg.svd",
+    "SVDImputer": "learners.imputer",
     "Solution": "functional",
     "Tolerance": "linalg.stop",
+    "as_triplets": "functional_partial",
     "frobenius_error": "functional",
     "load": "persistence",
     "lstsq": "functional",
+    "partial_svd": "functional_partial",
     "pinv": "functional",
     "range_basis": "functional",
     "save": "persistence",

@@ -65,13 +65,27 @@ def power_of_two_scale(A: Matrix) -> float:
     """The factor 2**-e that brings the largest entry of A near one; 1.0 where none is needed.
 
     Products of entries beyond about 1e±75 overflow or vanish in a Gram matrix or a norm.  A power
-    of two changes no digit.  Matrices of ordinary size are left alone, so no copy is made.
+    of two changes no digit.  Matrices of ordinary size are left alone, so no copy is made.  An
+    operator is judged by one product.
     """
     if is_operator(A):
-        return 1.0
-    exponent = int(np.frexp(max_abs(A))[1])
+        sample = np.random.default_rng(0).standard_normal(A.shape[1]) / np.sqrt(A.shape[1])
+        exponent = int(np.frexp(max_abs(np.asarray(A @ sample.astype(A.dtype))))[1])
+    else:
+        exponent = int(np.frexp(max_abs(A))[1])
     limit = 30 if A.dtype == np.float32 else 200
     return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, min(-exponent, 1022)))
+
+
+def times(A: Matrix, X: Array) -> Array:
+    """A·X in Fortran order, for few columns.
+
+    BLAS multiplies a few rows by a large matrix a third faster than the matrix by a few columns.
+    """
+    if isinstance(A, np.ndarray):
+        product: Array = (X.T @ A.T).T
+        return product
+    return np.asfortranarray(A @ X)
 
 
 def gram(A: Matrix) -> Array:

@@ -154,25 +154,34 @@ def check_rank_or_share(name: str, value: Any) -> int | float:
     return int(value)
 
 
+def check_number(name: str, value: Any, *, rule: str = "a finite number") -> float:
+    """A finite number."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not number or not np.isfinite(float(value)):
+        raise ValueError(f"{name}={value!r} must be {rule}.")
+    return float(value)
+
+
 def check_nonnegative(name: str, value: Any) -> float:
     """A finite number of at least 0."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not number or not np.isfinite(float(value)) or value < 0:
-        raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
+    rule = "a finite number of at least 0"
+    if check_number(name, value, rule=rule) < 0.0:
+        raise ValueError(f"{name}={value!r} must be {rule}.")
     return float(value)
 
 
 def check_rcond(rcond: Any) -> float | None:
     """None or a number in [0, 1)."""
-    if rcond is not None and not (isinstance(rcond, numbers.Real) and 0.0 <= rcond < 1.0):
+    if rcond is not None and not (isinstance(rcond, numbers.Real) and 0.0 <= float(rcond) < 1.0):
         raise ValueError(f"rcond={rcond!r} must be a number in [0, 1), or None.")
     return None if rcond is None else float(rcond)
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    if check_nonnegative(name, value) == 0.0:
-        raise ValueError(f"{name}={value!r} must be above 0.")
+    rule = "a finite number above 0"
+    if check_number(name, value, rule=rule) <= 0.0:
+        raise ValueError(f"{name}={value!r} must be {rule}.")
     return float(value)
 
 
@@ -256,13 +265,10 @@ def check_triplets(
 
 def check_shape(shape: Any) -> tuple[int, int]:
     """(rows, columns), both at least 1."""
-    try:
-        m, n = shape
-    except (TypeError, ValueError):
-        m = n = None
-    if not all(isinstance(size, numbers.Integral) and size >= 1 for size in (m, n)):
+    sizes = tuple(shape) if np.ndim(shape) == 1 and len(shape) == 2 else ()
+    if not sizes or not all(isinstance(size, int | np.integer) and size >= 1 for size in sizes):
         raise ValueError(f"shape={shape!r} must be two integers of at least 1: rows and columns.")
-    return int(m), int(n)  # type: ignore[arg-type]
+    return int(sizes[0]), int(sizes[1])
 
 
 def check_indices(name: str, indices: Any, size: int | None) -> IntArray:
@@ -299,3 +305,17 @@ def check_values(values: Any) -> Array:
             f"{np.flatnonzero(bad)[0]}. An unknown entry is left out of rows, cols and values."
         )
     return array
+
+
+def check_pairs(pairs: Any) -> tuple[IntArray, IntArray]:
+    """Rows and columns of an integer array of shape (n, 2), none negative."""
+    array = np.asarray(pairs)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(
+            f"pairs has shape {array.shape}; give an integer array of shape (n, 2): the row and "
+            "the column of each value."
+        )
+    return (
+        check_indices("pairs[:, 0]", array[:, 0], None),
+        check_indices("pairs[:, 1]", array[:, 1], None),
+    )

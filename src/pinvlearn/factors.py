@@ -144,10 +144,12 @@ class Problem:
         if self.intercept:
             H_mean = np.average(Z, axis=0, weights=weights)
             Y_mean = np.average(Y, axis=0, weights=weights)
-            Z, Y = Z - H_mean, Y - Y_mean
+            Z -= H_mean
+            Y -= Y_mean
         if weights is not None:
             root = np.sqrt(weights)[:, None]
-            Z, Y = Z * root, Y * root
+            Z *= root
+            Y *= root
         squares = np.einsum("ij,ij->j", Y, Y)
         return Dense(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
 
@@ -335,10 +337,12 @@ class CholeskyFactor:
 
     def _factored(self, alpha: float) -> tuple[Array, float, bool]:
         """Lower factor, estimate of the smallest eigenvalue, and whether a shift was needed."""
-        if alpha not in self._cache:
+        found = self._cache.get(alpha)
+        if found is None:
+            found = self._factor(alpha)
             self._cache.clear()  # one p × p factor at a time
-            self._cache[alpha] = self._factor(alpha)
-        return self._cache[alpha]
+            self._cache[alpha] = found
+        return found
 
     def _factor(self, alpha: float) -> tuple[Array, float, bool]:
         G = self.moments.G

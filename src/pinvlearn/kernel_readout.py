@@ -36,6 +36,8 @@ def solve_kernel(
     c_i / [inverse]_ii of the bordered inverse.
     """
     root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
+    out = np.flatnonzero(root == 0.0)
+    unscaled = K[out]
     if weights is not None:
         K *= np.outer(root, root)
     watch = Stopwatch()
@@ -48,13 +50,16 @@ def solve_kernel(
         with watch("eigen"):
             values, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         _check_definite(float(values[0]), float(values[-1]), len(Y))
-        scale = max(float(values[-1]), 1e-300)
+        scale = float(values[-1]) if values[-1] > 0.0 else 1.0
         alphas = np.logspace(*PATH_DECADES, PATH_LENGTH) * scale if alpha is None else alpha
         with watch("choice"):
             parts = (Q.T @ (root[:, None] * Y), Q.T @ root)
             solutions = [_by_eigen(Q, values, *parts, intercept, float(a)) for a in alphas]
         report = Report("exact", "eigendecomposition of K for the whole path", seconds=watch)
     left_out = [_left_out(dual, diagonal, root, Y) for dual, _, diagonal in solutions]
+    for predicted, (dual, offset, _) in zip(left_out, solutions, strict=True):
+        if predicted is not None:  # rows of weight zero were never in
+            predicted[out] = unscaled @ (root[:, None] * dual) + offset
     scores = _scores(left_out, solutions, Y, weights, score) if len(alphas) > 1 or score else None
     best = 0 if scores is None else best_of(scores, alphas)
     dual, offset, _ = solutions[best]
@@ -114,7 +119,7 @@ def _by_cholesky(
 def _by_eigen(
     Q: Array, values: Array, QY: Array, Q1: Array, intercept: bool, alpha: float
 ) -> tuple[Array, Array, Array]:
-    gains = 1.0 / np.maximum(values + alpha, EPS * max(float(values[-1]), 1e-300))
+    gains = 1.0 / np.maximum(values + alpha, EPS * (float(values[-1]) if values[-1] > 0.0 else 1.0))
     offset = np.zeros(QY.shape[1])
     if intercept:
         offset = ((gains * Q1) @ QY) / ((gains * Q1) @ Q1)
@@ -126,11 +131,11 @@ def _by_eigen(
 
 
 def _left_out(dual: Array, diagonal: Array | None, root: Array, Y: Array) -> Array | None:
-    """Predictions of the rows left out; rows of weight zero were never in."""
+    """Predictions of the rows left out; a row that nothing else can predict keeps its target."""
     if diagonal is None:
         return None
-    scaled = np.divide(dual, diagonal[:, None] * np.maximum(root, EPS)[:, None])
-    return Y - scaled
+    share = (diagonal * root)[:, None]
+    return Y - np.divide(dual, share, out=np.zeros_like(dual), where=share > 0.0)
 
 
 def _scores(
@@ -146,8 +151,13 @@ def _scores(
         stacked = np.stack([part for part in left_out if part is not None], axis=1)
         mean: Array = (w @ score(Y[:, None, :], stacked)) / w.sum()
         return mean
+    # Residuals are alpha·dual and the freedom left is alpha·Σ diagonal; see `selection`.
+    n = len(Y)
     return np.array(
-        [-np.square(dual).mean() / np.square(diagonal.mean()) for dual, _, diagonal in solutions]
+        [
+            -(n**2 / w.sum()) * np.square(dual).sum(axis=0).mean() / diagonal.sum() ** 2
+            for dual, _, diagonal in solutions
+        ]
     )
 
 
@@ -183,6 +193,11 @@ def solve_single_precision(
         residual = both - alpha * solved
         for rows, block in tiles():
             residual[rows] -= block @ solved
+    if change >= SMALL_STEP:
+        raise np.linalg.LinAlgError(
+            f"K + alpha is too ill conditioned for single precision at alpha={alpha:.3g}: the "
+            f"corrections stopped at {change:.2g}. Use a larger alpha or single_precision=False."
+        )
     dual, offset = _bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, intercept)
     return _readout(
         (dual, offset, None),

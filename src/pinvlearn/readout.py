@@ -113,6 +113,8 @@ def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     if left_out is not None:
         with watch("leave-one-out"):
             held_out = _held_out(problem, factor.center.offset(coef), coef, left_out, best)
+    if len(alphas) > 1 and not factor.serves_path:
+        notes += (f"each of {len(alphas)} alphas was factored anew; eigen, qr and svd need not",)
     if len(alphas) > 1 and chosen == alphas.min() and chosen > 0.0:
         notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)
     return Readout(

@@ -79,6 +79,14 @@ def leave_one_out(
     center, m = factor.center, problem.shape[0]
     if isinstance(factor, Spectral) and factor.rank + center.intercept >= m:
         return _leave_one_out_interpolating(problem, factor, alphas, score)
+    if len(alphas) > 1 and not factor.serves_path:
+        parts = [
+            leave_one_out(problem, factor, alphas[i : i + 1], score) for i in range(len(alphas))
+        ]
+        return LeftOut(
+            np.concatenate([part.scores for part in parts]),
+            np.hstack([part.free for part in parts]),
+        )
     coefs = np.stack([factor.coef(float(alpha)) for alpha in alphas], axis=1)
     p, count, t = coefs.shape
     offsets = np.stack([center.offset(coefs[:, i]) for i in range(count)])
@@ -94,9 +102,9 @@ def leave_one_out(
         left_out = targets - (targets - fitted) / free[:, :, None]
         return w @ score(targets, left_out), free
 
-    parts = list(problem.rows.each(of_block))
-    scores = np.sum([part for part, _ in parts], axis=0) / center.total
-    return LeftOut(scores, np.vstack([free for _, free in parts]))
+    blocks = list(problem.rows.each(of_block))
+    scores = np.sum([score for score, _ in blocks], axis=0) / center.total
+    return LeftOut(scores, np.vstack([free for _, free in blocks]))
 
 
 def _leave_one_out_interpolating(
@@ -132,16 +140,18 @@ def generalised_cross_validation(
 ) -> Array:
     """Minus the generalised cross-validation error, from moments alone (Golub, Heath, Wahba 1979).
 
-    n·RSS / (n - df)², with df the trace of the hat matrix, the intercept counted.
+    n·RSS / (n - df)², with df the trace of the hat matrix, the intercept counted, and RSS in
+    units of the mean weight, so that the scale of the weights does not matter.
     """
+    n = problem.shape[0]
     if not isinstance(factor, Spectral):
-        factor = spectral_from_moments(problem.moments, factor.center, problem.shape[0])
+        factor = spectral_from_moments(problem.moments, factor.center, n)
     center, squares = factor.center, factor.C**2
     scores = []
     for alpha in alphas:
         inverse = factor.inverse(float(alpha))
         explained = squares.T @ (inverse * (1.0 + alpha * inverse))
-        freedom = center.total - float(factor.s**2 @ inverse) - float(center.intercept)
-        rss = (center.squares - explained).clip(min=0.0)
-        scores.append(-center.total * rss.mean() / max(freedom, EPS) ** 2)
+        freedom = n - float(factor.s**2 @ inverse) - float(center.intercept)
+        rss = (center.squares - explained).clip(min=0.0) * (n / center.total)
+        scores.append(-n * rss.mean() / max(freedom, EPS) ** 2)
     return np.array(scores)

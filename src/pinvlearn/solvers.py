@@ -190,6 +190,13 @@ class Woodbury:
     n_oversamples: int = 10
     consistent: bool = True
 
+    def __post_init__(self) -> None:
+        share = isinstance(self.rank, float) and 0.0 < self.rank < 1.0
+        if self.rank is not None and not share and not (self.rank == int(self.rank) >= 1):
+            raise ValueError(f"rank={self.rank!r} must be at least 1, or a fraction of the rows.")
+        if self.n_oversamples < 0:
+            raise ValueError(f"n_oversamples={self.n_oversamples!r} must be at least 0.")
+
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
         """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
@@ -197,7 +204,9 @@ class Woodbury:
             rows = problem.dense()
         m, p = problem.shape
         share = 0.1 if self.rank is None else self.rank
-        k = round(share * m) if isinstance(share, float) else share
+        k = round(share * m) if share < 1 else int(share)
+        if k > m:
+            raise ValueError(f"rank={k} exceeds the {m} rows; give at most so many.")
         width = min(max(1, k) + self.n_oversamples, m, p)
         with watch("sample"):
             sample = rows.Z @ (rows.Z.T @ problem.rng.standard_normal((m, width)))
@@ -212,6 +221,8 @@ class Woodbury:
         if self.consistent:
             return Spectral(Vt.T, s, C, rows.center, rcond), report
         rest = rows.Z.T @ (rows.Y - U @ (U.T @ rows.Y))
+        if problem.score is not None:
+            report = report.with_notes("leverages are those of the low-rank part, not of Eq. (21)")
         return Unfiltered(Vt.T, s, C, rows.center, rcond, rest=rest), report
 
 

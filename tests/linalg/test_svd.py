@@ -86,7 +86,7 @@ def test_equal_matrices_have_equal_factors_whatever_the_method(matrix):
         )
     )
     apart = (gaps > 0.1) & (np.append(np.inf, gaps[:-1]) > 0.1)
-    # Vectors converge with the square root of the values' accuracy (1e-3, krylov.SETTLED).
+    # Vectors converge with the square root of the values' accuracy (krylov.SETTLED).
     np.testing.assert_allclose(other.Vt[apart], exact.Vt[apart], atol=0.1)
 
 

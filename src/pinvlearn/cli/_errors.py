@@ -15,6 +15,7 @@ from pinvlearn.cli import EXTRAS, missing_extra
 P = ParamSpec("P")
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+NO_MEMORY = "not enough memory. Try fewer rows, or a smaller network."
 
 
 class UserError(Exception):
@@ -64,7 +65,7 @@ def _explain(error: Exception) -> tuple[str, int]:
     if isinstance(error, ImportError) and error.name in EXTRAS:
         return missing_extra(error.name), FAILED
     if isinstance(error, MemoryError):
-        return "error: not enough memory. Try fewer rows, or a smaller network.", FAILED
+        return f"error: {text or NO_MEMORY}", FAILED
     if isinstance(error, OSError | ValueError):
         return f"error: {text}", FAILED
     return (

@@ -32,7 +32,8 @@ def _laplace(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
 
 def _polynomial(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
     base = kernel.gamma * _products(X, Z) + kernel.coef0
-    return np.power(base, kernel.degree, out=base)
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported
+        return np.power(base, kernel.degree, out=base)
 
 
 def _sigmoid(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
@@ -74,8 +75,20 @@ class Kernel:
 
     def __call__(self, X: Matrix, Z: Matrix) -> Array:
         if isinstance(self.function, str):
-            return KERNELS[self.function](X, Z, self)
-        return np.asarray(self.function(X, Z), dtype=np.float64)
+            values = KERNELS[self.function](X, Z, self)
+        else:
+            values = np.asarray(self.function(X, Z), dtype=np.float64)
+            if values.shape != (X.shape[0], Z.shape[0]):
+                raise ValueError(
+                    f"The kernel function gave an array of shape {values.shape} for "
+                    f"{X.shape[0]} and {Z.shape[0]} rows; one value for each pair is needed."
+                )
+        if not np.isfinite(values.sum()):
+            raise ValueError(
+                f"The kernel {self.function!r} gives NaN or infinity. Scale the inputs, or use "
+                "other parameters (a fractional degree needs non-negative products)."
+            )
+        return values
 
     def diagonal(self, X: Matrix, tile: int = 64) -> Array:
         """k(x, x) for every row, from tiles on the diagonal."""
@@ -101,7 +114,7 @@ class KernelMatrix:
         """k(x, x) of every row."""
         return self.kernel.diagonal(self.X)
 
-    def __call__(self, rows: IntArray | slice, columns: IntArray) -> Array:
+    def __call__(self, rows: IntArray, columns: IntArray) -> Array:
         return self.kernel(self.X[rows], self.X[columns])
 
 

@@ -114,15 +114,22 @@ def randomized(
         found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
         return found[0].F, found
 
-    F, (approximation, U, D) = _grown(task, rank, sample)
+    F, (approximation, U, D), why = _grown(task, rank, sample)
+    if not len(D):  # the kernel is zero on all rows
+        F, U, D = np.zeros((task.n, 1)), np.zeros((task.n, 1)), np.ones(1)
     readout = solve(task.problem(F, task.score), Auto(), task.alpha)
     if consistent:
         coef = (U / np.sqrt(D)) @ readout.coef
     elif readout.alpha > 0.0:
-        coef = (task.Y - F @ readout.coef - readout.intercept) / readout.alpha
+        residual = task.Y - F @ readout.coef - readout.intercept
+        weights = 1.0 if task.weights is None else task.weights[:, None]
+        coef = weights * residual / readout.alpha
     else:
         raise ValueError("consistent=False is Eq. (20) of [MW15], which needs alpha > 0.")
-    notes = (approximation.report.reason, *approximation.report.notes)
+    notes: tuple[str, ...] = (f"{approximation.report.reason}; {why}",)
+    notes += approximation.report.notes
+    if not consistent and task.score is not None:
+        notes += ("leave-one-out is that of the low-rank map, not of Eq. (20)",)
     report = replace(readout.report, notes=(*notes, *readout.report.notes))
     return task.columns(np.arange(task.n)), replace(readout, coef=coef, report=report)
 
@@ -135,31 +142,36 @@ def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, 
         pivots.grow(k)
         return pivots.F, None
 
-    F, _ = _grown(task, rank, grow)
+    F, _, why = _grown(task, rank, grow)
+    if not pivots.pivots:  # the kernel is zero on all rows: one of its columns says as much
+        F, rows, W = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp), np.ones((1, 1))
+    else:
+        rows = np.array(pivots.pivots, dtype=np.intp)
+        W = scipy.linalg.solve_triangular(pivots.L, np.eye(len(rows)), lower=True).T
     readout = solve(task.problem(F, task.score), Auto(), task.alpha)
-    rows = np.array(pivots.pivots, dtype=np.intp)
-    L = F[rows]  # the pivots' own rows are the triangular factor of k(P, P)
-    W = scipy.linalg.solve_triangular(L, np.eye(len(rows)), lower=True).T
     found = pivots.result(name).report
-    report = replace(readout.report, notes=(found.reason, *readout.report.notes))
+    notes = (f"{found.reason}; {why}", *readout.report.notes)
+    report = replace(readout.report, notes=notes)
     return Whitened(task.columns(rows), W), replace(readout, report=report)
 
 
 def _grown(
     task: KernelTask, rank: int | None, features: Callable[[int], tuple[Array, Any]]
-) -> tuple[Array, Any]:
+) -> tuple[Array, Any, str]:
     """Features of the given rank, or of ranks that double until validation stops improving."""
     if rank is not None:
-        return features(rank)
+        return *features(rank), "the rank was given"
     last = min(LAST_RANK, max(task.n // 2, 1))
     k, best = min(FIRST_RANK, last), np.inf
     while True:
         F, extra = features(k)
-        if k == last or F.shape[1] < k:
-            return F, extra
+        if F.shape[1] < k:
+            return F, extra, "no rank is left to find"
+        if k == last:
+            return F, extra, f"the rank ends at the smaller of {LAST_RANK} and half the rows"
         error = _validation_error(task.problem(F, None), task.alpha)
         if error > (1.0 - GAIN) * best:
-            return F, extra
+            return F, extra, f"the last doubling of the rank gained less than {GAIN:.0%}"
         best, k = error, min(2 * k, last)
 
 
@@ -172,6 +184,8 @@ def _validation_error(problem: Problem, alpha: Alpha) -> float:
 
 def check_memory(n: int, bytes_per_entry: float) -> None:
     """Refuse an n × n problem that cannot fit before any of it is allocated."""
+    if not hasattr(os, "sysconf"):  # not on every system
+        return
     needed = bytes_per_entry * n**2
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > 0.8 * available:

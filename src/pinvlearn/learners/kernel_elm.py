@@ -11,6 +11,8 @@ from pinvlearn._arrays import Array, Matrix, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
+    check_number,
+    check_positive,
     check_rank_or_share,
     check_size,
     check_symmetric,
@@ -47,7 +49,11 @@ class _KernelELM(ReadoutEstimator):
         rank = self._checked_rank(n)
         approximation, reason = self.approximation, "chosen by the caller"
         if approximation == "auto":
-            approximation, reason = _choose(n)
+            approximation, reason = _choose(n, rank, self.single_precision)
+        if self.single_precision and approximation != "exact":
+            raise ValueError(
+                f'single_precision=True belongs to approximation="exact", not "{approximation}".'
+            )
         K = self._kernel_matrix(X)
         task = KernelTask(
             K=K,
@@ -93,7 +99,9 @@ class _KernelELM(ReadoutEstimator):
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, (*KERNELS, "precomputed"))
         gamma = kernel_width(X, self.gamma)
-        return KernelMatrix(Kernel(self.kernel, gamma, self.degree, self.coef0), X)
+        degree = check_positive("degree", self.degree)
+        coef0 = check_number("coef0", self.coef0)
+        return KernelMatrix(Kernel(self.kernel, gamma, degree, coef0), X)
 
     def _columns(self, K: Any, X: Matrix, rows: Any) -> FeatureMap:
         """The map onto the kernel columns of some training rows."""
@@ -108,7 +116,11 @@ class _KernelELM(ReadoutEstimator):
         return tags
 
 
-def _choose(n: int) -> tuple[str, str]:
+def _choose(n: int, rank: int | None, single_precision: bool) -> tuple[str, str]:
+    if rank is not None:
+        return "rpcholesky", "a rank was given"
+    if single_precision:
+        return "exact", "single precision was asked for"
     if n <= EXACT_ROWS:
         return "exact", f"{n} rows are few enough to solve exactly"
     return "rpcholesky", f"{n} rows: n·k kernel entries instead of n²"

@@ -51,17 +51,18 @@ def gram_svd(A: Matrix, rank: int | None = None) -> SVD:
     values, V = values[::-1][:k], V[:, ::-1][:, :k]
     with watch("vectors"):
         s, U = np.sqrt(values.clip(min=0.0)), left_vectors(A, V)
-    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
-    notes = (
-        (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
-        if lost
-        else ()
-    )
-    report = Report(
-        "gram", "eigendecomposition of the smaller Gram matrix", 2, seconds=watch, notes=notes
-    )
+    reason = "eigendecomposition of the smaller Gram matrix"
+    report = Report("gram", reason, 2, seconds=watch, notes=unresolved_notes(s))
     dtype = A.dtype
     return sign_fixed(U.astype(dtype), s.astype(dtype), V.T.astype(dtype), report)
+
+
+def unresolved_notes(s: Array) -> tuple[str, ...]:
+    """What to say of singular values that a Gram matrix cannot tell from zero."""
+    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
+    if not lost:
+        return ()
+    return (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
 
 
 def left_vectors(A: Matrix, V: Array) -> Array:

@@ -17,6 +17,7 @@ from pinvlearn._arrays import (
     is_sparse,
     max_abs,
     power_of_two_scale,
+    times,
 )
 from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
 from pinvlearn.linalg.krylov import block_krylov, randomized
@@ -39,7 +40,7 @@ def adaptive(A: Matrix, stop: Stop, *, rng: np.random.Generator) -> SVD:
     with watch("basis"):
         basis = range_basis(A, stop, rng=rng)
     with watch("svd"):
-        B = (A.T @ basis.Q).T if basis.B is None else basis.B
+        B = times(A.T, basis.Q).T if basis.B is None else basis.B
         U, s, Vt = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
     report = Report(
         "adaptive",

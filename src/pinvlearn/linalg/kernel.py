@@ -15,18 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, lapack, squared_norm
+from pinvlearn._arrays import Array, IntArray, blas, lapack, squared_norm
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 
-NEGLIGIBLE = 1e-12
-"""A pivot whose remaining diagonal is below this part of the largest entry is not taken: its
-column is rounding noise of those before."""
+NEGLIGIBLE = 1e-10
+"""A pivot whose remaining diagonal is below this part of the largest entry is not taken: dividing
+by its root would magnify the rounding of the columns before it by 1e5 and more."""
+
+
+INDEFINITE = 1e-7
+"""A remaining diagonal entry below minus this part of the largest cannot be rounding."""
+
+MAX_BLOCK, TILE = 256, 2048
+"""Pivots added at a time, and rows of K evaluated at a time for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,29 +92,39 @@ class Pivots:
     Pivots are drawn uniformly ("nystroem") or in proportion to the remaining diagonal
     ("rpcholesky"), a block at a time; of a block drawn by the diagonal, each is kept with the
     probability that makes the whole equal in law to one-at-a-time sampling [ETW24].  Touches n·k
-    entries of K; memory n·k.
+    entries of K; memory n·k.  Fᵀ is what is stored, so that a block of columns is contiguous and
+    all work on it is done in place.
     """
 
     def __init__(
-        self, K: Any, rng: np.random.Generator, *, uniform: bool, block: int = 128
+        self, K: Any, rng: np.random.Generator, *, uniform: bool, block: int | None = None
     ) -> None:
         self.K, self.rng, self.uniform, self.block = K, rng, uniform, block
         self.diagonal: Array = np.array(K.diagonal(), dtype=np.float64)
-        if (self.diagonal < 0.0).any():
-            raise np.linalg.LinAlgError(
-                "The matrix has a negative diagonal entry: it is not positive semidefinite."
-            )
+        if not np.isfinite(self.diagonal).all():
+            raise ValueError("The kernel matrix has NaN or infinity on its diagonal.")
+        self._largest = float(self.diagonal.max(initial=0.0))
+        self._check_definite()
         self.total = float(self.diagonal.sum())
-        self._least = NEGLIGIBLE * float(self.diagonal.max(initial=0.0))
-        self._F: Array = np.empty((len(self.diagonal), 0), order="F")
-        self._order = rng.permutation(len(self.diagonal)) if uniform else None
+        self._least = NEGLIGIBLE * self._largest
+        n = len(self.diagonal)
+        self._rows = np.arange(n)
+        self._Ft: Array = np.empty((0, n))
+        self._L: Array = np.empty((0, 0))
+        self._order = rng.permutation(n) if uniform else None
         self._seen = 0
         self.pivots: list[int] = []
 
     @property
     def F(self) -> Array:
-        """The factor so far."""
-        return self._F[:, : len(self.pivots)]
+        """The factor so far, of shape (n, pivots)."""
+        return self._Ft[: len(self.pivots)].T
+
+    @property
+    def L(self) -> Array:
+        """The lower triangular factor of k(P, P): F is k(X, P) L⁻ᵀ."""
+        k = len(self.pivots)
+        return self._L[:k, :k]
 
     @property
     def trace_error(self) -> float:
@@ -116,38 +134,59 @@ class Pivots:
     def grow(self, rank: int, tol: float = 0.0) -> None:
         """Add pivots until there are `rank`, the trace error is tol·trace(K), or none is left."""
         self._reserve(rank)
+        block = self.block or min(max(64, rank // 4), MAX_BLOCK)
         while len(self.pivots) < rank and self.trace_error > tol * self.total:
-            chosen = self._next(min(self.block, rank - len(self.pivots)))
+            chosen = self._next(min(block, rank - len(self.pivots)))
             if chosen is None:
                 return
             if len(chosen):
                 self._add(chosen)
 
     def _reserve(self, rank: int) -> None:
-        if rank > self._F.shape[1]:
-            larger = np.empty((len(self.diagonal), rank), order="F")
-            larger[:, : len(self.pivots)] = self.F
-            self._F = larger
+        if rank > len(self._Ft):
+            k = len(self.pivots)
+            Ft, L = np.empty((rank, len(self.diagonal))), np.zeros((rank, rank))
+            Ft[:k], L[:k, :k] = self._Ft[:k], self.L
+            self._Ft, self._L = Ft, L
 
     def _next(self, count: int) -> IntArray | None:
         """The next pivots; None when there are no more."""
         if self._order is not None:
             drawn = self._order[self._seen : self._seen + count]
             self._seen += len(drawn)
-            return self._independent(drawn, np.zeros(len(drawn))) if len(drawn) else None
+            return self._by_size(drawn) if len(drawn) else None
         weights = np.where(self.diagonal > self._least, self.diagonal, 0.0)
         total = weights.sum()
         if total <= 0.0:
             return None
-        drawn = np.unique(self.rng.choice(len(weights), size=count, p=weights / total))
-        drawn = self.rng.permutation(drawn)
-        return self._independent(drawn, self.rng.random(len(drawn)))
+        drawn = self.rng.choice(len(weights), size=count, p=weights / total)
+        return self._by_lot(drawn, self.rng.random(count))
 
-    def _independent(self, drawn: IntArray, lots: Array) -> IntArray:
-        """Those of the drawn pivots that the rejection step keeps, in order."""
-        rest = np.array(self.K(drawn, drawn)) - self.F[drawn] @ self.F[drawn].T
-        first = np.diagonal(rest).copy()
-        kept = []
+    def _rest(self, drawn: IntArray) -> Array:
+        """The drawn rows' block of K - FFᵀ."""
+        of_drawn = self._Ft[: len(self.pivots), drawn]
+        return np.array(self.K(drawn, drawn), dtype=np.float64) - of_drawn.T @ of_drawn
+
+    def _by_size(self, drawn: IntArray) -> IntArray:
+        """A uniform block, largest remaining entry first, without what those leave negligible.
+
+        The order within a uniform block is free, and this one is stable: small pivots taken early
+        would magnify rounding in the columns of large ones.
+        """
+        rest = self._rest(drawn)
+        left, kept = np.diagonal(rest).copy(), []
+        while left[i := int(np.argmax(left))] > self._least:
+            column = rest[:, i] / np.sqrt(left[i])
+            rest -= np.outer(column, column)
+            left -= column**2
+            kept.append(i)
+            left[kept] = -np.inf
+        return drawn[kept]
+
+    def _by_lot(self, drawn: IntArray, lots: Array) -> IntArray:
+        """Those of the drawn pivots that the rejection step of [ETW24] keeps, in order."""
+        rest = self._rest(drawn)
+        first, kept = np.diagonal(rest).copy(), []
         for i in range(len(drawn)):
             if rest[i, i] > max(lots[i] * first[i], self._least):
                 column = rest[i:, i] / np.sqrt(rest[i, i])
@@ -156,22 +195,32 @@ class Pivots:
         return drawn[kept]
 
     def _add(self, chosen: IntArray) -> None:
-        old, new = len(self.pivots), len(chosen)
-        columns = np.array(self.K(slice(None), chosen), order="F")
-        columns -= self.F @ self.F[chosen].T
-        corner = columns[chosen]
-        corner[np.diag_indices_from(corner)] += self._least  # rounding may leave it indefinite
-        L, info = lapack("potrf", corner)(corner, lower=True, clean=True)
-        if info != 0:
-            raise np.linalg.LinAlgError(
-                "The matrix is not positive semidefinite: a pivot block has a negative eigenvalue."
+        old, new = len(self.pivots), len(self.pivots) + len(chosen)
+        block = self._Ft[old:new]
+        for start in range(0, block.shape[1], TILE):
+            tile = self._rows[start : start + TILE]
+            block[:, tile] = self.K(tile, chosen).T
+        earlier = np.asfortranarray(self._Ft[:old, chosen])
+        if old:
+            blas("gemm", block)(
+                -1.0, self._Ft[:old].T, earlier, beta=1.0, c=block.T, overwrite_c=True
             )
-        self._F[:, old : old + new] = scipy.linalg.solve_triangular(L, columns.T, lower=True).T
+        corner = _lower_factor(block[:, chosen])
+        blas("trsm", block)(1.0, corner, block.T, side=1, lower=1, trans_a=1, overwrite_b=True)
+        self._L[old:new, :old], self._L[old:new, old:new] = earlier.T, corner
         self.pivots.extend(int(i) for i in chosen)
-        fresh = self._F[:, old : old + new]
-        self.diagonal -= np.einsum("ij,ij->i", fresh, fresh)
-        np.maximum(self.diagonal, 0.0, out=self.diagonal)
+        self.diagonal -= np.einsum("ij,ij->j", block, block)
         self.diagonal[chosen] = 0.0
+        self._check_definite()
+        np.maximum(self.diagonal, 0.0, out=self.diagonal)
+
+    def _check_definite(self) -> None:
+        least = float(self.diagonal.min(initial=0.0))
+        if least < -INDEFINITE * self._largest or (least < 0.0 and self._largest == 0.0):
+            raise np.linalg.LinAlgError(
+                "The matrix is not positive semidefinite: what is left of its diagonal falls to "
+                f"{least:.3g}. Use a positive semidefinite kernel."
+            )
 
     def result(self, name: str) -> LowRankPSD:
         """The factorisation as a frozen result."""
@@ -182,6 +231,20 @@ class Pivots:
             error=self.trace_error,
         )
         return LowRankPSD(self.F, np.array(self.pivots, dtype=np.intp), self.trace_error, report)
+
+
+def _lower_factor(corner: Array) -> Array:
+    """Cholesky factor of a block whose pivots are known to be positive, if only just."""
+    for shift in (0.0, 10.0 * len(corner) * float(np.finfo(np.float64).eps)):
+        shifted = corner + shift * np.diag(np.diagonal(corner))
+        L, info = lapack("potrf", shifted)(shifted, lower=True, clean=True)
+        if info == 0:
+            factor: Array = L
+            return factor
+    raise np.linalg.LinAlgError(
+        "The matrix is not positive semidefinite: a block of pivots has a negative eigenvalue. Use "
+        "a positive semidefinite kernel."
+    )
 
 
 def randomized_psd(
@@ -207,18 +270,23 @@ def randomized_psd(
         raise np.linalg.LinAlgError(
             f"The matrix is not positive semidefinite: it has an eigenvalue below {values[-1]:.3g}."
         )
-    keep = values > NEGLIGIBLE * values[0]
+    keep = values > NEGLIGIBLE * max(values[0], 0.0)
     D, U = values[keep], Q @ W[:, keep]
     whole = squared_norm(K)
-    error = np.sqrt(max(whole - float(D @ D), 0.0))
+    # A difference of squares: it cannot tell errors below √eps of the norm from zero.
+    floor = np.sqrt(whole * np.finfo(np.float64).eps)
+    error = max(np.sqrt(max(whole - float(D @ D), 0.0)), floor)
     tail = np.sqrt(max(whole - float(D[:rank] @ D[:rank]), 0.0))
-    bound = np.sqrt(1.0 + rank / max(n_oversamples - 1, 1)) * tail
+    bound = np.sqrt(1.0 + rank / max(n_oversamples - 1, 1)) * max(tail, floor)
     report = Report(
         "randomized",
         f"{width} samples for rank {rank}",
         passes=2,
         error=float(error),
-        notes=(f"Frobenius error {error:.4g}; bound of [MW15] Theorem 3.1 {bound:.4g}",),
+        notes=(
+            f"Frobenius error {'below ' if error == floor else ''}{error:.4g}; bound of [MW15] "
+            f"Theorem 3.1 {bound:.4g}",
+        ),
     )
     trace_error = max(float(np.trace(K) - D.sum()), 0.0)
     return LowRankPSD(U * np.sqrt(D), None, trace_error, report), U, D
@@ -233,8 +301,8 @@ class _ArrayMatrix:
     def diagonal(self) -> Array:
         return np.diagonal(self.array)
 
-    def __call__(self, rows: IntArray | slice, columns: IntArray) -> Array:
-        return self.array[rows][:, columns]
+    def __call__(self, rows: IntArray, columns: IntArray) -> Array:
+        return self.array[np.ix_(rows, columns)]
 
 
 def as_kernel_matrix(K: Any) -> Any:
@@ -243,6 +311,7 @@ def as_kernel_matrix(K: Any) -> Any:
 
 
 METHODS: tuple[str, ...] = ("rpcholesky", "nystroem", "randomized")
+FIRST_GROWTH = 128
 
 
 def lowrank_psd(
@@ -259,10 +328,11 @@ def lowrank_psd(
     Parameters
     ----------
     K : array of shape (n, n) or callable
-        A callable answers ``K(rows, columns)`` for index arrays with that block of entries and
-        has ``shape`` and ``diagonal()``; then no n × n array is ever formed.
+        A callable answers ``K(rows, columns)`` for two index arrays with that block of entries
+        and has ``shape`` and ``diagonal()``; then no n × n array is ever formed.
     rank : int, optional
-        Number of columns of F; at most so many where `tol` is given too.
+        Number of columns of F; at most so many where `tol` is given too or K has no more.
+        "randomized" keeps its extra samples as the paper does: rank + n_oversamples columns.
     tol : float, optional
         Stop when trace(K - FFᵀ) ≤ tol·trace(K) (pivoted methods).
     method : {"rpcholesky", "nystroem", "randomized"}
@@ -280,32 +350,39 @@ def lowrank_psd(
     >>> lowrank_psd(K, tol=1e-6, rng=0).rank < 12
     True
     """
-    shape = getattr(K, "shape", None)
-    if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
+    n = _checked_size(K)
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}.")
-    n = int(shape[0])
     if rank is None and tol is None:
         raise ValueError("Give rank, tol or both.")
-    if rank is not None and not 1 <= rank <= n:
+    if rank is not None and not (isinstance(rank, Integral) and 1 <= rank <= n):
         raise ValueError(f"rank={rank!r} must be an integer in 1 … {n}.")
     if tol is not None and not 0.0 <= tol < 1.0:
         raise ValueError(f"tol={tol!r} must lie in [0, 1).")
     generator = np.random.default_rng(rng)
+    K = K if callable(K) else np.asarray(K, dtype=np.float64)
     if method == "randomized":
-        if callable(K) or rank is None:
-            raise ValueError('method="randomized" needs K as an array and a rank.')
+        if callable(K) or rank is None or tol is not None:
+            raise ValueError('method="randomized" needs K as an array and a rank, and no tol.')
         return randomized_psd(K, rank, n_oversamples=n_oversamples, rng=generator)[0]
     pivots = Pivots(as_kernel_matrix(K), generator, uniform=method == "nystroem")
-    if tol is None:
-        pivots.grow(n if rank is None else rank)
-    else:
-        most, step = n if rank is None else rank, min(128, n)
-        while len(pivots.pivots) < most and pivots.trace_error > tol * pivots.total:
-            before = len(pivots.pivots)
-            pivots.grow(min(before + step, most), tol)
-            step *= 2
-            if len(pivots.pivots) == before:
-                break
-    return pivots.result(method)
+    most = n if rank is None else rank
+    target = min(FIRST_GROWTH, most) if tol is not None else most
+    while True:  # room for F is doubled as it is needed: with a tolerance the rank is not known
+        pivots.grow(target, tol or 0.0)
+        if target == most or len(pivots.pivots) < target:
+            return pivots.result(method)
+        target = min(2 * target, most)
+
+
+def _checked_size(K: Any) -> int:
+    """n of an n × n matrix, which must be finite and symmetric if it is an array."""
+    shape = getattr(K, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
+    if not callable(K):
+        if not np.isfinite(K).all():
+            raise ValueError("K contains NaN or infinity.")
+        if np.abs(K - K.T).max() > 1e-8 * np.abs(K).max():
+            raise ValueError("K must be symmetric; it differs from its transpose.")
+    return int(shape[0])

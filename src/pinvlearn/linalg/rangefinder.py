@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, squared_norm
+from pinvlearn._arrays import Array, Matrix, squared_norm, times
 from pinvlearn.linalg.orthonormal import column_norms, extend_basis, independent, thin_qr
 from pinvlearn.linalg.stop import DEFAULT_WINDOW, ERROR_CONSTANT, Rank, Stop
 
@@ -81,7 +81,7 @@ def range_basis(
         width = block if block is not None else _block_width(growth.drawn, stop, r)
         width = min(width, growth.limit + r - growth.drawn)
         samples = rng.standard_normal((width, n)).astype(A.dtype, copy=False)
-        growth.add(_sample(A, samples))
+        growth.add(times(A, samples.T))
         if energy is not None:
             energy.add(growth.Q)
         while columns <= growth.readable:
@@ -98,14 +98,6 @@ def _block_width(drawn: int, stop: Stop, r: int) -> int:
     if isinstance(stop, Rank):
         return max(1, min(stop.k + r - drawn, LAST_BLOCK))
     return min(max(FIRST_BLOCK, drawn // 2), LAST_BLOCK)
-
-
-def _sample(A: Matrix, samples: Array) -> Array:
-    """A·Ω for the rows of `samples`, in Fortran order so that columns are contiguous."""
-    if isinstance(A, np.ndarray):
-        product: Array = (samples @ A.T).T
-        return product
-    return np.asfortranarray(A @ samples.T)
 
 
 class _Growth:
@@ -182,7 +174,7 @@ class _Energy:
         self._captured: Array = np.zeros(1)
 
     def add(self, Q: Array) -> None:
-        rows = (self.A.T @ Q[:, len(self.B) :]).T
+        rows = times(self.A.T, Q[:, len(self.B) :]).T
         energy = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         self.B = np.vstack([self.B, rows])
         self._captured = np.append(self._captured, self._captured[-1] + np.cumsum(energy))
@@ -194,6 +186,6 @@ class _Energy:
 def norm_estimate(A: Matrix, rng: np.random.Generator, samples: int = DEFAULT_WINDOW) -> float:
     """‖A‖ from below, by one block power step: usually within a few percent."""
     start = rng.standard_normal((min(samples, *A.shape), A.shape[1])).astype(A.dtype, copy=False)
-    H = _sample(A, start)
+    H = times(A, start.T)
     Q, _ = thin_qr(H)
-    return float(np.linalg.norm(np.asarray(A.T @ Q), 2)) if H.any() else 0.0
+    return float(np.linalg.norm(times(A.T, Q), 2)) if H.any() else 0.0

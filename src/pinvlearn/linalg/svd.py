@@ -259,11 +259,9 @@ def _split(rows: Array, V: Array) -> tuple[Array, Array, Array]:
     """rows = inside · Vᵀ + outside · directionsᵀ with [V, directions] orthonormal."""
     inside = rows @ V
     rest = rows - inside @ V.T
-    correction = rest @ V  # once more: cancellation leaves a part of V in the rest
-    rest, inside = rest - correction @ V.T, inside + correction
     W, s, Zt = scipy.linalg.svd(rest, full_matrices=False)
     noise = default_rcond((rows.shape[0], rows.shape[1]), rows.dtype) * np.linalg.norm(rows)
     k = min(int(np.count_nonzero(s > noise)), V.shape[0] - V.shape[1])
-    directions = Zt[:k].T - V @ (V.T @ Zt[:k].T)
+    directions = Zt[:k].T - V @ (V.T @ Zt[:k].T)  # cancellation left a part of V in the rest
     directions, R = scipy.linalg.qr(directions, mode="economic")
     return inside, (W[:, :k] * s[:k]) @ R.T, directions

@@ -1,0 +1,420 @@
+"""What do low-rank kernel machines save in time and memory, and what do they lose in accuracy?
+
+One run of each method at a fixed alpha and gamma per set: the exact kernel ELM in float64 and in
+float32 with float64 corrections, Algorithm 3 of [MW15], Nyström and randomly pivoted Cholesky; and
+scikit-learn's KernelRidge, Nystroem + RidgeClassifier and SVC(C=10). Seconds are CPU time of fit on
+one thread; memory is the peak of the arrays that fit allocates, as Python's tracemalloc sees them
+(not what LIBSVM allocates itself); the Frobenius error is that of the kernel matrix, relative, on
+the block of 4000 random rows.
+
+Conclusion: PLACEHOLDER
+"""
+
+import argparse
+import re
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+
+import pinvlearn
+from benchmarks.collect import collect, settings_of
+from benchmarks.competitors import sklearn_kernel_ridge, sklearn_nystroem, sklearn_svc
+from benchmarks.data import MissingDataError
+from benchmarks.result import Record, Result, Table
+from benchmarks.tables._mw15_sets import Split, read
+from benchmarks.timing import clock
+from pinvlearn.features.kernels import Kernel
+
+NAMES = {"speed-kernel-elm": "kernel machines: seconds, memory and accuracy, exact and low-rank"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Conditions of one set; `divisor` scales its inputs, `sampled` are ranks of Algorithm 3."""
+
+    divisor: float
+    gamma: float
+    alpha: float
+    ranks: tuple[int, ...]
+    sampled: tuple[int, ...]
+    exact: bool = True
+    once: bool = False
+    """Timed in the one run that measures memory: for sets whose fits take long."""
+    note: str = ""
+
+
+BY_LEAVE_ONE_OUT = (
+    "gamma among four multiples of 1 / median squared distance and alpha among nine powers of ten, "
+    "by leave-one-out accuracy of rpcholesky "
+)
+SETTINGS = {
+    "optdigits": Setting(
+        16.0,
+        0.1,
+        0.1,
+        (191, 382, 765),
+        (191, 382, 765),
+        note=BY_LEAVE_ONE_OUT + "at rank 1000 on the training rows",
+    ),
+    "usps": Setting(
+        1.0,
+        0.004,
+        0.1,
+        (365, 729, 1458),
+        (365, 729, 1458),
+        note=BY_LEAVE_ONE_OUT + "at rank 1500 on the training rows",
+    ),
+    "letter": Setting(
+        1.0,
+        0.013,
+        0.01,
+        (1600, 4000, 6000),
+        (1600,),
+        once=True,
+        note=BY_LEAVE_ONE_OUT + "at rank 3000 on 8000 training rows",
+    ),
+    "mnist": Setting(
+        255.0,
+        0.02,
+        0.1,
+        (2000, 4000),
+        (),
+        exact=False,
+        once=True,
+        note=BY_LEAVE_ONE_OUT + "at rank 2000 on 10000 training rows",
+    ),
+}
+EXACT, SINGLE, SAMPLED = "exact float64", "exact float32", "Algorithm 3"
+NYSTROEM, PIVOTED = "nystroem", "rpcholesky"
+RIDGE, PEER, SVC = "KernelRidge", "Nystroem + Ridge", "SVC(C=10)"
+OURS = (NYSTROEM, PIVOTED)
+
+MARGIN, EXACT_TARGET, RIDGE_TARGET, MEMORY_TARGET = 0.5, 5.0, 3.0, 1.5
+LETTER_TARGET, MNIST_TARGET = 97.3, 98.0
+BLOCK = 4000
+"""Rows of the block of the kernel matrix whose error is taken."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fit: its name, its rank where it has one, and the function that does it."""
+
+    method: str
+    rank: int | None
+    fit: Callable[[], Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Only the common options; folds mean nothing here."""
+    parser.set_defaults(repeats=3)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Every method on every set."""
+
+    def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
+        setting = SETTINGS[piece["dataset"]]
+        split = load(piece["dataset"], setting)
+        with warnings.catch_warnings():
+            # Pixels at the border hardly vary: the scales of the columns differ.
+            warnings.filterwarnings("ignore", message=".*scale", category=UserWarning)
+            for task in tasks(split, setting, args.seed):
+                repeats = 0 if setting.once else args.repeats
+                record = timed(task.fit, split, repeats)
+                model = record.pop("model")
+                error = frobenius_error(task, model, split, setting, args.seed)
+                yield {"method": task.method, "rank": task.rank, "error": error, **record}
+                del model
+
+    names = list(SETTINGS) if args.datasets is None else args.datasets
+    for name in names:
+        if name not in SETTINGS:
+            raise MissingDataError(f"{name!r} is not among {', '.join(SETTINGS)}.")
+    _warm_up()
+    records = collect(args, [{"dataset": name} for name in names], measure)
+    groups = {name: [r for r in records if r["dataset"] == name] for name in SETTINGS}
+    groups = {name: own for name, own in groups.items() if own}
+    timer = clock(args.threads)
+    picture = args.out / f"{args.name}.png"
+    draw(groups, timer, picture)
+    tables = [_table(name, own, timer) for name, own in groups.items()]
+    tables.append(_settings_table(groups))
+    findings = _findings(groups, timer)
+    return Result(settings_of(args), tables, findings, [picture.name], records)
+
+
+def load(name: str, setting: Setting) -> Split:
+    """The published split, scaled."""
+    X, y, is_test = read(name)
+    if is_test is None:
+        raise MissingDataError(f"{name}.npz needs the array is_test.")
+    X /= setting.divisor
+    return Split(X[~is_test], y[~is_test], X[is_test], y[is_test])
+
+
+# Methods
+
+
+def tasks(split: Split, setting: Setting, seed: int) -> Iterator[Task]:
+    """All fits of one set, the quick ones first."""
+    X, y, given = split.X_train, split.y_train, {"gamma": setting.gamma, "alpha": setting.alpha}
+
+    def ours(approximation: str, **options: Any) -> Callable[[], Any]:
+        model = pinvlearn.KernelELMClassifier(
+            approximation=approximation,
+            loo_scoring=None,
+            n_jobs=1,
+            random_state=seed,
+            **given,
+            **options,
+        )
+        return lambda: model.fit(X, y)
+
+    for rank in setting.ranks:
+        for name in OURS:
+            yield Task(name, rank, ours(name, rank=rank))
+        peer = partial(sklearn_nystroem.classifier, X, y, rank=rank, seed=seed, **given)
+        yield Task(PEER, rank, peer)
+    for rank in setting.sampled:
+        yield Task(SAMPLED, rank, ours("randomized", rank=rank))
+    if setting.exact:
+        yield Task(EXACT, None, ours("exact"))
+        yield Task(SINGLE, None, ours("exact", single_precision=True))
+        yield Task(RIDGE, None, partial(sklearn_kernel_ridge.classifier, X, y, **given))
+        yield Task(SVC, None, partial(sklearn_svc.classifier, X, y))
+
+
+def timed(fit: Callable[[], Any], split: Split, repeats: int) -> Record:
+    """Peak memory in a first run, times in the following ones (in the first where there are none).
+
+    The rows themselves are allocated before and do not count.
+    """
+    tracemalloc.start()
+    wall, cpu, model = _once(fit)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    walls, cpus = [wall], [cpu]
+    if repeats:
+        walls, cpus = [], []
+        for _ in range(repeats):
+            wall, cpu, model = _once(fit)
+            walls.append(wall)
+            cpus.append(cpu)
+    started = time.process_time()
+    predicted = getattr(model, "predict", model)(split.X_test)
+    return {
+        "model": model,
+        "seconds": float(np.median(walls)),
+        "seconds_low": min(walls),
+        "seconds_high": max(walls),
+        "cpu_seconds": float(np.median(cpus)),
+        "predict_cpu_seconds": time.process_time() - started,
+        "peak_bytes": peak,
+        "accuracy": split.accuracy(predicted),
+        "rows": len(split.y_train),
+    }
+
+
+def _once(fit: Callable[[], Any]) -> tuple[float, float, Any]:
+    started, started_cpu = time.perf_counter(), time.process_time()
+    model = fit()
+    return time.perf_counter() - started, time.process_time() - started_cpu, model
+
+
+def frobenius_error(
+    task: Task, model: Any, split: Split, setting: Setting, seed: int
+) -> float | None:
+    """‖K - K̃‖ / ‖K‖ in the Frobenius norm, on the block of some rows; None where K is exact."""
+    chosen = np.random.default_rng(seed).permutation(len(split.y_train))[:BLOCK]
+    rows = split.X_train[chosen]
+    K = Kernel("rbf", setting.gamma)(rows, rows)
+    if task.method == SAMPLED:
+        # Its features are not kept; the report has the error of all of K.
+        found = re.search(r"Frobenius error ([-+.e\d]+);", " ".join(model.report_.notes))
+        scale = np.linalg.norm(K) * len(split.y_train) / len(rows)
+        return None if found is None else float(found[1]) / float(scale)
+    if task.method in OURS:
+        features = model.map_(rows)
+    elif task.method == PEER:
+        features = model[0].transform(rows)
+    else:
+        return None
+    return float(np.linalg.norm(K - features @ features.T) / np.linalg.norm(K))
+
+
+def _warm_up() -> None:
+    """Load every library routine once, on rows that cost nothing."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 4)), rng.integers(0, 3, 200)
+    small = Setting(1.0, 0.1, 0.1, (20,), (20,))
+    for task in tasks(Split(X, y, X, y), small, 0):
+        task.fit()
+
+
+# Tables, findings and the picture
+
+
+def _share(record: Record) -> float | None:
+    """Peak memory over that of n × k float64 numbers."""
+    if record["rank"] is None:
+        return None
+    return record["peak_bytes"] / (8 * record["rows"] * record["rank"])
+
+
+def _table(name: str, own: Sequence[Record], timer: str) -> Table:
+    rows = [
+        [
+            record["method"],
+            record["rank"],
+            record[timer],
+            record["seconds"],
+            record["peak_bytes"] / 1e6,
+            _share(record) if record["method"] in (*OURS, PEER) else None,
+            record["accuracy"],
+            record["error"],
+        ]
+        for record in own
+    ]
+    columns = [
+        "method",
+        "rank k",
+        "seconds (CPU)",
+        "seconds (wall)",
+        "peak memory, MB",
+        "peak / 8nk bytes",
+        "accuracy, %",
+        "Frobenius error",
+    ]
+    return Table(f"{name}, {own[0]['rows']} training rows", columns, rows)
+
+
+def _settings_table(groups: Mapping[str, Sequence[Record]]) -> Table:
+    rows = [
+        [name, s.divisor, s.gamma, s.alpha, "1" if s.once else "median", s.note]
+        for name, s in SETTINGS.items()
+        if name in groups
+    ]
+    columns = ["data set", "inputs divided by", "gamma", "alpha", "runs timed", "chosen"]
+    return Table("Settings", columns, rows)
+
+
+def _findings(groups: Mapping[str, Sequence[Record]], timer: str) -> list[str]:
+    lines = []
+    for name in ("optdigits", "usps"):
+        if name in groups:
+            lines.append(_speed_up(name, groups[name], timer))
+    lines += [_beside_peer(groups, timer), _memory(groups)]
+    if "letter" in groups:
+        lines.append(_best(groups, "letter", LETTER_TARGET, timer, SVC))
+    if "mnist" in groups:
+        lines.append(_best(groups, "mnist", MNIST_TARGET, timer, PEER))
+    return lines
+
+
+def _one(own: Sequence[Record], method: str) -> Record:
+    return next(record for record in own if record["method"] == method)
+
+
+def _low_rank(own: Sequence[Record]) -> list[Record]:
+    return [record for record in own if record["method"] in OURS]
+
+
+def _words(record: Record) -> str:
+    rank = "" if record["rank"] is None else f" at rank {record['rank']}"
+    return f"{record['method']}{rank}"
+
+
+def _speed_up(name: str, own: Sequence[Record], timer: str) -> str:
+    exact, ridge = _one(own, EXACT), _one(own, RIDGE)
+    near = [r for r in _low_rank(own) if r["accuracy"] >= exact["accuracy"] - MARGIN]
+    if not near:
+        return f"{name}: no low-rank form comes within {MARGIN} points of the exact machine."
+    best = min(near, key=lambda record: record[timer])
+    return (
+        f"{name}: {_words(best)}, {best['accuracy']:.2f} % beside {exact['accuracy']:.2f} % exact, "
+        f"is {exact[timer] / best[timer]:.1f} times as fast as the exact machine (target "
+        f"{EXACT_TARGET:g}) and {ridge[timer] / best[timer]:.1f} times as fast as KernelRidge "
+        f"(target {RIDGE_TARGET:g})."
+    )
+
+
+def _beside_peer(groups: Mapping[str, Sequence[Record]], timer: str) -> str:
+    ratios = {}
+    for name, own in groups.items():
+        peers = {r["rank"]: r for r in own if r["method"] == PEER}
+        for record in _low_rank(own):
+            ratios[f"{name} {_words(record)}"] = peers[record["rank"]][timer] / record[timer]
+    slower = [f"{key} {ratio:.2f}" for key, ratio in ratios.items() if ratio < 1.0]
+    text = (
+        f"Nystroem + Ridge takes {min(ratios.values()):.2f} to {max(ratios.values()):.2f} of the "
+        f"time of the low-rank forms at the same rank, median {np.median([*ratios.values()]):.2f}"
+    )
+    return f"{text}; faster than ours in: {', '.join(slower)}." if slower else f"{text}: ours win."
+
+
+def _memory(groups: Mapping[str, Sequence[Record]]) -> str:
+    shares = {
+        f"{name} {_words(record)}": _share(record)
+        for name, own in groups.items()
+        for record in _low_rank(own)
+    }
+    worst = max(shares, key=lambda key: shares[key])
+    kept = sum(share <= MEMORY_TARGET for share in shares.values())
+    return (
+        f"Peak memory of the low-rank forms is {min(shares.values()):.2f} to {shares[worst]:.2f} "
+        f"times 8nk bytes (most: {worst}); {kept} of {len(shares)} are within the target "
+        f"{MEMORY_TARGET:g}."
+    )
+
+
+def _best(
+    groups: Mapping[str, Sequence[Record]], name: str, target: float, timer: str, rival: str
+) -> str:
+    own = groups[name]
+    best = max(_low_rank(own), key=lambda record: record["accuracy"])
+    other = max((r for r in own if r["method"] == rival), key=lambda record: record["accuracy"])
+    return (
+        f"{name}: {_words(best)} has {best['accuracy']:.2f} % (target {target:g}) after "
+        f"{best[timer]:.1f} s of fit; {_words(other)} {other['accuracy']:.2f} % after "
+        f"{other[timer]:.1f} s."
+    )
+
+
+STYLES = {
+    NYSTROEM: "C0o-",
+    PIVOTED: "C1s-",
+    PEER: "C2^-",
+    SAMPLED: "C3v-",
+    EXACT: "kX",
+    SINGLE: "kP",
+    RIDGE: "C4D",
+    SVC: "C5*",
+}
+
+
+def draw(groups: Mapping[str, Sequence[Record]], timer: str, path: Path) -> None:
+    """Accuracy over seconds of every method; one panel for each set, one point for each rank."""
+    columns = min(2, len(groups))
+    lines = -(-len(groups) // columns)
+    canvas = matplotlib.figure.Figure(figsize=(4.6 * columns, 3.4 * lines), layout="constrained")
+    panels = canvas.subplots(lines, columns, squeeze=False).ravel()
+    for panel, (name, own) in zip(panels, groups.items(), strict=False):
+        for method, style in STYLES.items():
+            points = sorted((r[timer], r["accuracy"]) for r in own if r["method"] == method)
+            if points:
+                panel.semilogx(*zip(*points, strict=True), style, label=method, alpha=0.8)
+        panel.set(title=name, xlabel="seconds to fit", ylabel="test accuracy, %")
+    for panel in panels[len(groups) :]:
+        panel.set_visible(False)
+    fullest = max(panels, key=lambda panel: len(panel.get_legend_handles_labels()[1]))
+    handles, labels = fullest.get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    canvas.savefig(path, dpi=110)
