@@ -58,6 +58,9 @@ def make_parser(benchmark: Benchmark) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--folds", type=int, default=10, help="folds of the cross-validation")
+    parser.add_argument(
+        "--first-folds", type=int, metavar="N", help="only the first N folds, to keep it short"
+    )
     parser.add_argument("--repeats", type=int, default=1, help="repetitions with other seeds")
     parser.add_argument("--datasets", nargs="+", help="only these data sets")
     parser.add_argument("--seed", type=int, default=0)

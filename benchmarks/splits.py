@@ -1,6 +1,7 @@
 """Cross-validation as in [JL19]: stratified folds, repeated, columns standardised on the training
 part, centres drawn from it."""
 
+import argparse
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,3 +47,8 @@ def make_fold(name: str, *, folds: int, repeat: int, fold: int, seed: int) -> Fo
         y[test],
         np.random.default_rng([seed, repeat, fold]),
     )
+
+
+def folds_to_run(args: argparse.Namespace) -> range:
+    """The folds of a cross-validation that are asked for."""
+    return range(min(args.folds, args.first_folds or args.folds))

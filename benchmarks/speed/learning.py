@@ -26,7 +26,7 @@ from benchmarks.data import select
 from benchmarks.kernels import GAMMA, with_constant
 from benchmarks.learning import indicator
 from benchmarks.result import Record, Result, Table
-from benchmarks.splits import make_fold
+from benchmarks.splits import folds_to_run, make_fold
 from benchmarks.timing import Timing, clock, race
 
 NAMES = {"speed-learning": "learning time and accuracy of every solver beside the exact SVD"}
@@ -153,7 +153,7 @@ def _pieces(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for kernels in args.kernels:
         for dataset in select(args.datasets, SETS):
             for repeat in range(args.repeats):
-                for fold in range(args.folds):
+                for fold in folds_to_run(args):
                     yield {
                         "kernels": kernels,
                         "dataset": dataset.name,

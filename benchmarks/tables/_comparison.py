@@ -7,14 +7,14 @@ from typing import Any
 from benchmarks.data import Dataset, load, select
 from benchmarks.published.jl19 import Printed
 from benchmarks.result import Record, Table, measured
-from benchmarks.splits import Fold, can_stratify, make_fold
+from benchmarks.splits import Fold, can_stratify, folds_to_run, make_fold
 
 
 def cross_validation(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """One piece for each data set, repetition and fold."""
     for dataset in select(args.datasets):
         for repeat in range(args.repeats):
-            for fold in range(args.folds):
+            for fold in folds_to_run(args):
                 yield {"dataset": dataset.name, "repeat": repeat, "fold": fold}
 
 

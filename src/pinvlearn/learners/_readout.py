@@ -111,17 +111,14 @@ ATTRIBUTES = """
 
 def documented(cls: type) -> type:
     """Fill shared parameters, in the order of the signature, and attributes into a docstring."""
-    texts = dict(PARAMETERS)
+    texts = PARAMETERS | getattr(cls, "_parameter_docs", {})
     if issubclass(cls, ClassifierMixin):
-        texts["loo_scoring"] = CLASSIFIER_SCORING
-    own = cls.__doc__ or ""
-    shared = [
-        texts[name]
-        for name in inspect.signature(cls).parameters
-        if name in texts and f"\n    {name} :" not in own
-    ]
-    cls.__doc__ = own.replace("{tail}", "".join(shared).strip()).replace(
-        "{attributes}", ATTRIBUTES.strip()
+        texts |= {"loo_scoring": CLASSIFIER_SCORING}
+    shared = [texts[name] for name in inspect.signature(cls).parameters if name in texts]
+    cls.__doc__ = (
+        (cls.__doc__ or "")
+        .replace("{tail}", "".join(shared).strip())
+        .replace("{attributes}", ATTRIBUTES.strip())
     )
     return cls
 

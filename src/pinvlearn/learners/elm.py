@@ -21,6 +21,22 @@ from pinvlearn.solvers import Woodbury
 
 
 class _ELM(ReadoutEstimator):
+    _parameter_docs = {
+        "n_hidden": """
+    n_hidden : int, default=1000
+        Number of hidden units.""",
+        "activation": """
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sine", "hardlimit" or "identity".  A callable maps an
+        array to one of the same shape and may overwrite its argument.""",
+        "weights": """
+    weights : {"gaussian", "uniform"}, default="gaussian"
+        Distribution of the hidden weights, of unit variance.""",
+        "scale": """
+    scale : float, default=1.0
+        Factor on the hidden weights, which are divided by √n_features as well.""",
+    }
+
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:
@@ -54,15 +70,6 @@ class ELMClassifier(ReadoutClassifier, _ELM):
 
     Parameters
     ----------
-    n_hidden : int, default=1000
-        Number of hidden units.
-    activation : {"sigmoid", "tanh", "relu", "sine", "hardlimit", "identity"} or callable, \
-            default="sigmoid"
-        A callable maps an array to one of the same shape and may overwrite its argument.
-    weights : {"gaussian", "uniform"}, default="gaussian"
-        Distribution of the hidden weights, of unit variance.
-    scale : float, default=1.0
-        Factor on the hidden weights, which are divided by √n_features as well.
     {tail}
 
     {attributes}
@@ -121,15 +128,6 @@ class ELMRegressor(ReadoutRegressor, _ELM):
 
     Parameters
     ----------
-    n_hidden : int, default=1000
-        Number of hidden units.
-    activation : {"sigmoid", "tanh", "relu", "sine", "hardlimit", "identity"} or callable, \
-            default="sigmoid"
-        A callable maps an array to one of the same shape and may overwrite its argument.
-    weights : {"gaussian", "uniform"}, default="gaussian"
-        Distribution of the hidden weights, of unit variance.
-    scale : float, default=1.0
-        Factor on the hidden weights, which are divided by √n_features as well.
     {tail}
 
     {attributes}

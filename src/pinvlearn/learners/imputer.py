@@ -192,7 +192,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
             part = ppca(Z, known & ~held, most, max_iter)
             errors["ppca"] = held_out_error(Z, known & ~held, held, part)
             if "soft" not in errors or errors["ppca"] <= errors["soft"]:
-                models["ppca"] = ppca(Z, known, most, max_iter)
+                models["ppca"] = ppca(Z, known, most, max_iter, part)
         self.held_out_rmse_ = errors
         self.method_ = min(models, key=lambda name: errors[name])
         return models[self.method_]

@@ -41,6 +41,53 @@ EXACT_ROWS = 2000
 class _KernelELM(ReadoutEstimator):
     """Takes all rows, samples or pivots, and solves on the features they give."""
 
+    _parameter_docs = {
+        "kernel": """
+    kernel : str or callable, default="rbf"
+        "rbf", "linear", "laplace", "poly", "sigmoid", "cosine" or "precomputed".  A callable takes
+        two sets of rows and returns their kernel values.  With "precomputed", X is the kernel
+        matrix of the training rows, later that of new rows against them.""",
+        "gamma": """
+    gamma : "scale", "auto" or float, default="scale"
+        Width of "rbf" and "laplace", factor of "poly" and "sigmoid".""",
+        "degree": """
+    degree : float, default=3
+        Of "poly".""",
+        "coef0": """
+    coef0 : float, default=1
+        Of "poly" and "sigmoid".""",
+        "alpha": """
+    alpha : "auto", float or array, default="auto"
+        Ridge, 1/C of [MW15].  A number is obeyed; an array is a path from which leave-one-out
+        chooses; "auto" is a path of 31 values.""",
+        "approximation": """
+    approximation : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
+        - "exact": K + alpha is factored; memory 2n².
+        - "randomized": [MW15] Algorithm 3 and Woodbury's formula, Eq. (19); needs all of K.
+        - "nystroem": features of uniformly drawn pivots; n·k kernel entries, memory n·k.
+        - "rpcholesky": the same with pivots drawn by what is left of the diagonal.
+        - "auto": exact up to 2000 rows, else "rpcholesky"; `report_` says which.""",
+        "rank": """
+    rank : "auto", int or float, default="auto"
+        Number of pivots or samples k; a float is a fraction of the rows.  "auto" doubles k from
+        128 until generalised cross-validation gains less than five percent, at most to 4096 or
+        half the rows; all the ranks tried cost together at most 4/3 of the last.""",
+        "n_oversamples": """
+    n_oversamples : int, default=10
+        Extra samples of "randomized", the paper's p.""",
+        "consistent": """
+    consistent : bool, default=True
+        For "randomized": predict through the low-rank map φ(x) = k(x, X) U D^(-1/2) that was
+        trained.  False is Eq. (20) of the paper, which trains on the approximate kernel and
+        predicts with the exact one; it fails for small alpha.""",
+        "fit_intercept": """
+    fit_intercept : bool, default=True
+        The paper's form has none.""",
+        "single_precision": """
+    single_precision : bool, default=False
+        For "exact" and one alpha: factor in float32 and correct in float64.""",
+    }
+
     def _solved(
         self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
     ) -> tuple[FeatureMap, Readout, list[str]]:
@@ -138,43 +185,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "laplace", "poly", "sigmoid", "cosine", "precomputed"} or callable, \
-            default="rbf"
-        A callable takes two sets of rows and returns their kernel values.  With "precomputed", X
-        is the kernel matrix of the training rows, later that of new rows against them.
-    gamma : "scale", "auto" or float, default="scale"
-        Width of "rbf" and "laplace", factor of "poly" and "sigmoid".
-    degree, coef0 : float, default=3, 1
-        Of "poly"; coef0 also of "sigmoid".
-    alpha : "auto", float or array, default="auto"
-        Ridge, 1/C of [MW15].  A number is obeyed; an array is a path from which leave-one-out
-        chooses; "auto" is a path of 31 values.
-    approximation : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
-        - "exact": K + alpha is factored; memory 2n².
-        - "randomized": [MW15] Algorithm 3 and Woodbury's formula, Eq. (19); needs all of K.
-        - "nystroem": features of uniformly drawn pivots; n·k kernel entries, memory n·k.
-        - "rpcholesky": the same with pivots drawn by what is left of the diagonal.
-        - "auto": exact up to 2000 rows, else "rpcholesky"; `report_` says which.
-    rank : "auto", int or float, default="auto"
-        Number of pivots or samples k; a float is a fraction of the rows.  "auto" doubles k from
-        128 until generalised cross-validation gains less than five percent, at most to 4096 or
-        half the rows; all the ranks tried cost together at most 4/3 of the last.
-    n_oversamples : int, default=10
-        Extra samples of "randomized", the paper's p.
-    consistent : bool, default=True
-        For "randomized": predict through the low-rank map φ(x) = k(x, X) U D^(-1/2) that was
-        trained.  False is Eq. (20) of the paper, which trains on the approximate kernel and
-        predicts with the exact one; it fails for small alpha.
-    fit_intercept : bool, default=True
-        The paper's form has none.
-    single_precision : bool, default=False
-        For "exact" and one alpha: factor in float32 and correct in float64.
-    class_weight : dict, "balanced" or None, default=None
-    loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
-        What leave-one-out judges alpha by; None leaves it out.
-    n_jobs : int, default=None
-        Threads over blocks of rows.
-    random_state : int, RandomState, Generator or None, default=None
+    {tail}
 
     {attributes}
 
@@ -236,42 +247,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "laplace", "poly", "sigmoid", "cosine", "precomputed"} or callable, \
-            default="rbf"
-        A callable takes two sets of rows and returns their kernel values.  With "precomputed", X
-        is the kernel matrix of the training rows, later that of new rows against them.
-    gamma : "scale", "auto" or float, default="scale"
-        Width of "rbf" and "laplace", factor of "poly" and "sigmoid".
-    degree, coef0 : float, default=3, 1
-        Of "poly"; coef0 also of "sigmoid".
-    alpha : "auto", float or array, default="auto"
-        Ridge, 1/C of [MW15].  A number is obeyed; an array is a path from which leave-one-out
-        chooses; "auto" is a path of 31 values.
-    approximation : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
-        - "exact": K + alpha is factored; memory 2n².
-        - "randomized": [MW15] Algorithm 3 and Woodbury's formula, Eq. (19); needs all of K.
-        - "nystroem": features of uniformly drawn pivots; n·k kernel entries, memory n·k.
-        - "rpcholesky": the same with pivots drawn by what is left of the diagonal.
-        - "auto": exact up to 2000 rows, else "rpcholesky"; `report_` says which.
-    rank : "auto", int or float, default="auto"
-        Number of pivots or samples k; a float is a fraction of the rows.  "auto" doubles k from
-        128 until generalised cross-validation gains less than five percent, at most to 4096 or
-        half the rows; all the ranks tried cost together at most 4/3 of the last.
-    n_oversamples : int, default=10
-        Extra samples of "randomized", the paper's p.
-    consistent : bool, default=True
-        For "randomized": predict through the low-rank map φ(x) = k(x, X) U D^(-1/2) that was
-        trained.  False is Eq. (20) of the paper, which trains on the approximate kernel and
-        predicts with the exact one; it fails for small alpha.
-    fit_intercept : bool, default=True
-        The paper's form has none.
-    single_precision : bool, default=False
-        For "exact" and one alpha: factor in float32 and correct in float64.
-    loo_scoring : {"mse"} or None, default="mse"
-        What leave-one-out judges alpha by; None leaves it out.
-    n_jobs : int, default=None
-        Threads over blocks of rows.
-    random_state : int, RandomState, Generator or None, default=None
+    {tail}
 
     {attributes}
 

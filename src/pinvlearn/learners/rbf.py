@@ -20,6 +20,22 @@ from pinvlearn.learners._readout import (
 
 
 class _RBFNetwork(ReadoutEstimator):
+    _parameter_docs = {
+        "n_kernels": """
+    n_kernels : int, default=1000
+        Number of centres; with fewer rows every row is a centre, and `report_` says so.""",
+        "gamma": """
+    gamma : "scale", "auto" or float, default="scale"
+        Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".  "scale" is
+        1 / (n_features·X.var()), "auto" 1 / n_features.""",
+        "centers": """
+    centers : {"random", "kmeans"} or array of shape (n_kernels, n_features), default="random"
+        A random subset of the training rows, k-means centres, or given ones.""",
+        "kernel": """
+    kernel : {"gaussian", "laplace"}, default="gaussian"
+        The radial function.""",
+    }
+
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:
@@ -55,14 +71,6 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
 
     Parameters
     ----------
-    n_kernels : int, default=1000
-        Number of centres; with fewer rows every row is a centre, and `report_` says so.
-    gamma : "scale", "auto" or float, default="scale"
-        Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".  "scale" is
-        1 / (n_features·X.var()), "auto" 1 / n_features.
-    centers : {"random", "kmeans"} or array of shape (n_kernels, n_features), default="random"
-        A random subset of the training rows, k-means centres, or given ones.
-    kernel : {"gaussian", "laplace"}, default="gaussian"
     {tail}
 
     {attributes}
@@ -120,13 +128,6 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
 
     Parameters
     ----------
-    n_kernels : int, default=1000
-        Number of centres; with fewer rows every row is a centre, and `report_` says so.
-    gamma : "scale", "auto" or float, default="scale"
-        Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".
-    centers : {"random", "kmeans"} or array of shape (n_kernels, n_features), default="random"
-        A random subset of the training rows, k-means centres, or given ones.
-    kernel : {"gaussian", "laplace"}, default="gaussian"
     {tail}
 
     {attributes}

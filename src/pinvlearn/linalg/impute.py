@@ -138,7 +138,9 @@ def soft_path(
     return model, np.array(tried), np.array(scores)
 
 
-def ppca(Z: Array, known: Mask, most: int, max_iter: int) -> Loadings:
+def ppca(
+    Z: Array, known: Mask, most: int, max_iter: int, start: Loadings | None = None
+) -> Loadings:
     """Probabilistic PCA with automatic relevance: z = B·a + noise, by EM over the gaps.
 
     The expected covariance S of the full table (fills plus their covariances) has eigenvalues s;
@@ -156,13 +158,14 @@ def ppca(Z: Array, known: Mask, most: int, max_iter: int) -> Loadings:
     n, p = Z.shape
     table = np.where(known, Z, 0.0)
     share = max(float(known.mean()), 1e-3)
-    # Zeros in the gaps shrink every covariance by the share of pairs known.
-    S = table.T @ table / (n * share**2)
-    S[np.diag_indices(p)] *= share
     # A covariance of a table with gaps is worth that of fewer rows: those in which a pair is known.
     worth = max(1, round(n * share**2))
-    model = relevant(np.zeros(p), S, worth, most, 0)
-    gaps = ~known
+    if start is None:
+        # Zeros in the gaps shrink every covariance by the share of pairs known.
+        S = table.T @ table / (n * share**2)
+        S[np.diag_indices(p)] *= share
+        start = relevant(np.zeros(p), S, worth, most, 0)
+    model, gaps = start, ~known
     for count in range(1, max_iter + 1):
         if not model.B.shape[1] or not gaps.any():
             break
