@@ -93,7 +93,7 @@ def gram(A: Matrix) -> Array:
     if A.dtype != np.float64:
         A = A.astype(np.float64)
     if is_sparse(A):
-        product: Array = (A.T @ A).toarray()
+        product: Array = (A.T @ A).toarray(order="C")
     else:
         product = A.T @ A
     return product

@@ -100,7 +100,8 @@ class Problem:
     @cached_property
     def moments(self) -> Moments:
         """Centred second moments, folded over the blocks once."""
-        moments = self.rows.fold(Gram.of, operator.iadd).moments(self.intercept)
+        gram = self.rows.fold(Gram.of, operator.iadd)
+        moments = gram.moments(self.intercept, overwrite=True)
         if not (np.isfinite(moments.magnitude) and np.isfinite(moments.squares).all()):
             self._raise_not_finite()
         return moments

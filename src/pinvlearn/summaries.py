@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, gram, is_sparse
+from pinvlearn._arrays import Array, Matrix, blas, gram, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,10 @@ class Gram:
     def _arrays(self) -> tuple[Array, Array, Array]:
         return self.HH, self.HT, self.TT
 
-    def moments(self, intercept: bool) -> Moments:
+    def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, about the weighted means if there is an intercept.
+
+        With `overwrite` the p × p products are centred in place and this summary is used up.
 
         The centred products lose the digits that the means hold in the raw ones; callers measure
         errors against `Moments.magnitude`, the size of the raw products, for that reason.
@@ -63,7 +65,10 @@ class Gram:
         magnitude = float(np.trace(self.HH))
         if not intercept:
             H_mean, Y_mean = np.zeros_like(H_mean), np.zeros_like(Y_mean)
-        G = self.HH - np.outer(H_mean, total * H_mean)
+        G = np.array(self.HH, order="C", copy=None if overwrite else True)
+        if intercept:
+            # Rank-one update in place; the transpose of a symmetric array is Fortran-ordered.
+            blas("ger", G)(-total, H_mean, H_mean, a=G.T, overwrite_a=True)
         C = self.HT[:, 1:] - np.outer(H_mean, total * Y_mean)
         squares = np.diagonal(self.TT)[1:] - total * Y_mean**2
         return Moments(G, C, squares.clip(min=0.0), H_mean, Y_mean, total, magnitude)

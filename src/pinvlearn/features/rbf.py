@@ -20,13 +20,24 @@ def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:
     if is_sparse(X) or is_sparse(centers):
         return _gaussian_sparse(X, centers, gamma)
     middle = centers.mean(axis=0)
-    X, C = X - middle, centers - middle
-    ones = np.ones((len(X), 1), dtype=X.dtype)
-    left = np.hstack([X, np.einsum("ij,ij->i", X, X)[:, None], ones])
-    squares = np.einsum("ij,ij->i", C, C)[:, None]
-    right = gamma * np.hstack([2.0 * C, -np.ones_like(squares), -squares])
-    exponent: Array = left @ right.T.astype(X.dtype)
+    left = _augmented(X, middle)
+    right = _augmented(centers.astype(X.dtype, copy=False), middle)
+    left[:, -1] = 1.0
+    # Columns of `right` are now c, ‖c‖² and a free one: make them 2c, -1, -‖c‖², times gamma.
+    right[:, -1] = -gamma * right[:, -2]
+    right[:, -2] = -gamma
+    right[:, :-2] *= 2.0 * gamma
+    exponent: Array = left @ right.T
     return _exponential(exponent)
+
+
+def _augmented(X: Array, middle: Array) -> Array:
+    """[x - middle, ‖x - middle‖², to be filled] for every row, in one array."""
+    d = X.shape[1]
+    rows = np.empty((len(X), d + 2), dtype=X.dtype)
+    np.subtract(X, middle, out=rows[:, :d], casting="same_kind")
+    rows[:, d] = np.einsum("ij,ij->i", rows[:, :d], rows[:, :d])
+    return rows
 
 
 def _gaussian_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
@@ -39,12 +50,12 @@ def _gaussian_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
 
 
 def _exponential(exponent: Array) -> Array:
-    """exp in place, of exponents held to [-70, 0].
+    """exp in place, of exponents held to [-350, 0].
 
-    Rounding may leave a distance below zero; and values under 1e-30 would only multiply to
-    denormal numbers later on, which slow BLAS down tenfold.
+    Rounding may leave a distance below zero; and products of values under 1e-152 would be denormal
+    numbers, which slow BLAS down tenfold.
     """
-    np.clip(exponent, -70.0, 0.0, out=exponent)
+    np.clip(exponent, -350.0, 0.0, out=exponent)
     return np.exp(exponent, out=exponent)
 
 

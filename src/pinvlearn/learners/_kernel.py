@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from pinvlearn._arrays import Array
+from pinvlearn._arrays import Array, lapack
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
@@ -27,7 +26,7 @@ FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
 this part, or at the last rank or half the rows; all ranks tried cost together at most 4/3 of the
 last."""
 
-TILE = 1024
+TILE = 2048
 """Rows of K evaluated at a time where all of it is needed."""
 
 
@@ -143,12 +142,11 @@ def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, 
         return pivots.F, None
 
     F, _, why = _grown(task, rank, grow)
-    if not pivots.pivots:  # the kernel is zero on all rows: one of its columns says as much
-        F, rows, W = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp), np.ones((1, 1))
-    else:
-        rows = np.array(pivots.pivots, dtype=np.intp)
-        W = scipy.linalg.solve_triangular(pivots.L, np.eye(len(rows)), lower=True).T
+    rows = np.array(pivots.pivots, dtype=np.intp)
+    if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
+        F, rows = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp)
     readout = solve(task.problem(F, task.score), Auto(), task.alpha)
+    W = lapack("trtri", F)(pivots.L, lower=True)[0].T if pivots.pivots else np.ones((1, 1))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     report = replace(readout.report, notes=notes)

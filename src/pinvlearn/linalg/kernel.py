@@ -134,7 +134,7 @@ class Pivots:
     def grow(self, rank: int, tol: float = 0.0) -> None:
         """Add pivots until there are `rank`, the trace error is tol·trace(K), or none is left."""
         self._reserve(rank)
-        block = self.block or min(max(64, rank // 4), MAX_BLOCK)
+        block = self.block or min(max(64, rank // 2), MAX_BLOCK)
         while len(self.pivots) < rank and self.trace_error > tol * self.total:
             chosen = self._next(min(block, rank - len(self.pivots)))
             if chosen is None:
