@@ -8,7 +8,19 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
-PACKAGES = ("pinvlearn", "numpy", "scipy", "scikit-learn", "numba", "fbpca", "threadpoolctl")
+PACKAGES = (
+    "pinvlearn",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "threadpoolctl",
+    "fbpca",
+    "scikit-surprise",
+    "cornac",
+    "cmfrec",
+    "myfm",
+)
 
 
 def describe(threads: int) -> dict[str, object]:

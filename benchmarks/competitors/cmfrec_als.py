@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 NAME = "cmfrec CMF"
+LARGE = 500_000
 
 
 def fit(
@@ -15,12 +16,17 @@ def fit(
     iterations: int = 15,
     **options: object,
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The weighted penalty at 0.1, its best here; otherwise its defaults (conjugate gradients)."""
+    """The weighted penalty at the best of a few values; else its defaults (conjugate gradients)."""
     import cmfrec
     import pandas
 
     frame = pandas.DataFrame({"UserId": pairs[:, 0], "ItemId": pairs[:, 1], "Rating": values})
-    settings = {"lambda_": 0.1, "scale_lam": True, "verbose": False, "nthreads": 1} | options
+    settings = {
+        "lambda_": 0.12 if len(values) < LARGE else 0.05,
+        "scale_lam": True,
+        "verbose": False,
+        "nthreads": 1,
+    } | options
     model = cmfrec.CMF(k=rank, niter=iterations, random_state=seed + 1, **settings)
     model.fit(frame)
     return lambda some: np.clip(model.predict(some[:, 0], some[:, 1]), values.min(), values.max())

@@ -4,8 +4,8 @@ Both grow the basis of A = [1 G] (Gaussian kernels, gamma = 1/72, standardised c
 same random vectors, under both stops of [JL19], and should end at the same column. The error next
 to the time is ‖A − QQᵀA‖ in the Frobenius norm, relative to ‖A‖.
 
-Conclusion: provisional, from four sets at 1000 kernels on a busy machine. Blocks ended at the same
-column with the same error in all eight cases and were 3.6 to 7.8 times faster.
+Conclusion: on fourteen sets at 1000 kernels blocks ended at the same column in all 28 cases and
+were 3.7 to 11 times faster; for the gradient stop on letter and satimage at least 5.4 times.
 """
 
 import argparse

@@ -5,10 +5,11 @@ with leave-one-out switched off. The path is 31 alphas, scored by squared error 
 That the leave-one-out predictions are right is checked on a small part of the data by refitting
 the read-out without each row in turn.
 
-Conclusion: provisional, from three sets on a busy machine. The path was 3.9 to 11 times faster
-than RidgeCV and chose the same alpha; the target of 10 was met on satimage only. The difference to
-refitting depends on the size of the check: 9e-9 with 150 rows and 40 kernels of segment, but
-1.7e-7, above the target, with 400 and 150.
+Conclusion: a path of 31 alphas with exact leave-one-out costs 3 to 5 fits where the alphas are
+within reach of a Gram matrix, and RidgeCV takes 8 to 12 times as long and chooses the same alpha.
+Scored by accuracy on segment the best alphas are smaller, the rows are decomposed, and the path
+costs 12 fits. Left-out predictions differ from refitting by 7e-11 and less on two sets and by 4e-8
+on spambase, where duplicate rows among the centres bring leverages near one.
 """
 
 import argparse

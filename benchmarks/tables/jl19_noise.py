@@ -5,12 +5,11 @@ Table 1 and Figs. 1 to 7 of [JL19]: cardiotocography-1, standardised, 2000 Gauss
 (Figs. 1, 2 and 4 to 7, with both stops marked), for musk2 (Fig. 1), and of the steps where the
 error rises (Fig. 3).
 
-Conclusion: provisional, from one to four repetitions. Noise of 1 % makes the tolerance stop take
-all columns and leaves the gradient stop near where it was, as the paper says. From 8 % on, our
-gradient stop takes many more columns than the paper's 233 to 878: of a pure noise matrix the error
-falls by about the deviation per column, which is then above tau. We could not reproduce those
-entries: factors of 0.05 to 0.25 on the deviation (``--noise-scale``), with r = 10 and 20, come
-closer but none fits the whole row.
+Conclusion: noise of 1 % makes the tolerance stop take all columns and leaves the gradient stop near
+where it was, as the paper says. From 8 % on, our gradient stop takes many more columns than the
+paper's 233 to 878: of a pure noise matrix the error falls by about the deviation per column, which
+is then above tau. We could not reproduce those entries: factors of 0.05 to 0.25 on the deviation
+(``--noise-scale``), with r = 10 and 20, come closer but none fits the whole row.
 """
 
 import argparse
