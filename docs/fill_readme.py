@@ -17,7 +17,9 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.render import format_cell  # noqa: E402
 
-BLOCK = re.compile(r"(<!-- benchmark:(\S+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- benchmark:(\S+)(?: table=(\d+))? -->\n).*?(<!-- /benchmark -->)", re.DOTALL
+)
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "speed-learning": (
@@ -26,11 +28,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "LAPACK, accuracy",
         "fast-svd",
         "grad-svd",
-        "qr",
         "auto",
+        "sklearn ridge",
     ),
 }
-"""Columns shown of a result's first table, those that it has; all of them where none are named."""
+"""Columns shown of a result's table, those that it has; all of them where none are named."""
 
 
 def filled(readme: str, results: Path) -> str:
@@ -39,26 +41,27 @@ def filled(readme: str, results: Path) -> str:
     def block(match: re.Match[str]) -> str:
         path = results / f"{match[2]}.json"
         if path.exists():
-            text = table(match[2], json.loads(path.read_text(encoding="utf-8")))
+            content = json.loads(path.read_text(encoding="utf-8"))
+            text = table(match[2], content, int(match[3] or 1))
         else:
             text = f"Not measured yet: `python -m benchmarks {match[2]}` fills in this table.\n"
-        return f"{match[1]}\n{text}\n{match[3]}"
+        return f"{match[1]}\n{text}\n{match[4]}"
 
     return BLOCK.sub(block, readme)
 
 
-def table(name: str, content: Mapping[str, Any]) -> str:
-    """Caption, the first table and where it was measured, as Markdown."""
-    first = content["tables"][0]
-    wanted = COLUMNS.get(name, first["columns"])
-    places = [first["columns"].index(column) for column in wanted if column in first["columns"]]
-    lines = [[first["columns"][i] for i in places], ["---"] * len(places)]
-    lines += [[format_cell(row[i]) for i in places] for row in first["rows"]]
+def table(name: str, content: Mapping[str, Any], number: int) -> str:
+    """Caption, the table of that number and where it was measured, as Markdown."""
+    shown = content["tables"][number - 1]
+    wanted = COLUMNS.get(name, shown["columns"])
+    places = [shown["columns"].index(column) for column in wanted if column in shown["columns"]]
+    lines = [[shown["columns"][i] for i in places], ["---"] * len(places)]
+    lines += [[format_cell(row[i]) for i in places] for row in shown["rows"]]
     about = content["environment"]
-    notes = " ".join(first["notes"])
+    notes = " ".join(shown["notes"])
     return "\n".join(
         [
-            f"{content['title'].capitalize()}; {first['caption']}:",
+            f"{content['title'].capitalize()}; {shown['caption']}:",
             "",
             *(f"| {' | '.join(cells)} |" for cells in lines),
             "",
