@@ -16,7 +16,7 @@ def fit(
     iterations: int = 15,
     **options: object,
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The weighted penalty at the best of a few values; else its defaults (conjugate gradients)."""
+    """The weighted penalty at the best of three or four values; else its defaults."""
     import cmfrec
     import pandas
 

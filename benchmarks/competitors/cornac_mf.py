@@ -11,11 +11,13 @@ LARGE = 500_000
 def fit(
     pairs: np.ndarray, values: np.ndarray, rank: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Penalty and epochs are the best of a few tried for each size; its defaults are worse."""
+    """Penalty and epochs are the best of thirteen pairs tried on movielens_100k.
+
+    On movielens_1m only two pairs were tried.
+    """
     import cornac
 
-    penalty, epochs = (0.1, 100) if len(values) < LARGE else (0.05, 60)
-
+    penalty, epochs = (0.08, 50) if len(values) < LARGE else (0.05, 60)
     known = cornac.data.Dataset.from_uir(
         list(zip(pairs[:, 0].tolist(), pairs[:, 1].tolist(), values.tolist(), strict=True)),
         seed=seed,

@@ -8,8 +8,10 @@ favours them a little (their files in `competitors/` say which). A peer that is 
 left out and named.
 
 Conclusion: the draws of `gibbs` are the most accurate on every split, with 90 % intervals that hold
-what they say; `als` comes within two percent of them in a fraction of the time; `funk`, the
-original's descent on the residuals of biases, lies behind both.
+what they say. `als`, which tunes itself, is level at rank 10 with stochastic gradient descent tuned
+by hand and a little behind the best of it at 50; `funk`, the original's descent on the residuals of
+biases, lies behind both. New users are folded in for a hundredth of the time of a fit and are
+predicted nearly as well.
 """
 
 import argparse
@@ -156,12 +158,10 @@ def fit(method: str, pairs: np.ndarray, ratings: np.ndarray, rank: int, seed: in
 
 
 def _pieces(args: argparse.Namespace, methods: list[str]) -> Iterator[dict[str, Any]]:
-    if "movielens_100k" in args.datasets:
-        key = {"dataset": "movielens_100k", "rank": args.ranks[0], "kind": NEW_USERS, "split": 0}
-        methods_later = [
-            f"{m} {how}" for m in ("als", "gibbs") for how in ("folded in", "refitted")
-        ]
-        for method in ("item means", *methods_later):
+    ways = [f"{m} {how}" for m in ("als", "gibbs") for how in ("folded in", "refitted")]
+    for dataset in args.datasets:
+        for method in ("item means", *ways):
+            key = {"dataset": dataset, "rank": args.ranks[0], "kind": NEW_USERS, "split": 0}
             yield key | {"method": method}
     for dataset in args.datasets:
         small = dataset == "movielens_100k"

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import pinvlearn
-from pinvlearn.cli import compare, fit, predict
+from pinvlearn.cli import compare, fit, impute, predict
 
 app = typer.Typer(
     help="Train and use networks learned by pseudo-inverse.",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(impute.impute)
 app.command()(compare.compare)
 
 

@@ -1,12 +1,18 @@
 """Results on stdout, as a table or as JSON; notes on stderr."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+TABLE_ENDINGS = (*SEPARATORS, ".parquet")
+"""How the name of a file that a table is written to may end."""
 
 
 class Output:
@@ -57,3 +63,17 @@ def _text(value: object) -> str:
 
 def _print_json(values: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(values, indent=2, default=str))
+
+
+def write_table(frame: Any, out: Path | None) -> None:
+    """Write a data frame to a file, whole or not at all, or as CSV to stdout."""
+    from pinvlearn.persistence import written_whole
+
+    if out is None:
+        frame.to_csv(sys.stdout, index=False)
+        return
+    with written_whole(out) as draft:
+        if out.suffix == ".parquet":
+            frame.to_parquet(draft, index=False)
+        else:
+            frame.to_csv(draft, sep=SEPARATORS[out.suffix], index=False)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pinvlearn.cli._errors import guarded
+from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
     Json,
@@ -19,13 +19,18 @@ from pinvlearn.cli._options import (
 )
 from pinvlearn.cli._output import Output
 
+Column = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column of a completion model's triplets.")
+]
+
 
 @guarded
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
     target: Target = None,
     model: Annotated[
-        Literal["rbf", "elm", "kernel-elm", "linear"], typer.Option(help="What to learn.")
+        Literal["rbf", "elm", "kernel-elm", "linear", "completion"],
+        typer.Option(help="What to learn."),
     ] = "rbf",
     task: Task = None,
     out: Annotated[
@@ -45,6 +50,9 @@ def fit(
         Literal["auto", "svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr"],
         typer.Option(help="How to solve."),
     ] = "auto",
+    row: Column = None,
+    col: Column = None,
+    value: Column = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -52,6 +60,8 @@ def fit(
     """Learn a model from DATA and save it.
 
     Columns of numbers are standardised, other columns one-hot encoded, missing values filled in.
+    --model completion learns a table of which DATA lists some cells: --row and --col name them,
+    --value is what they hold.
     """
     from pinvlearn.cli import _data, _model
     from pinvlearn.persistence import save
@@ -65,6 +75,13 @@ def fit(
         "random_state": seed,
     }
     check_writable(out)
+    if model == "completion":
+        if target or task or gamma or solver != "auto":
+            raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
+        _complete(data, (row, col, value), out, size, options["alpha"], seed, output)
+        return
+    if row or col or value:
+        raise UserError("--row, --col and --value belong to --model completion.", USAGE)
     X, y, task = _data.learning_data(data, target, task, output.note)
     learner = _model.build_learner(model, task, **options)
     X = _model.learning_inputs(X, output.note)
@@ -89,3 +106,28 @@ def fit(
         "saved": str(out),
     }
     output.record(str(data), values)
+
+
+def _complete(
+    data: Path,
+    columns: tuple[str | None, str | None, str | None],
+    out: Path,
+    size: int | None,
+    alpha: Any,
+    seed: int,
+    output: Output,
+) -> None:
+    from pinvlearn.cli import _completion
+    from pinvlearn.persistence import save
+
+    row, col, value = columns
+    if not row or not col or not value:
+        raise UserError(
+            "--model completion needs the columns of rows, columns and values: --row, --col and "
+            "--value.",
+            USAGE,
+        )
+    options = {"n_components": size, "alpha": alpha, "random_state": seed}
+    pipeline, said = _completion.fit(data, row, col, value, options, output.note)
+    save(pipeline, out)
+    output.record(str(data), said | {"saved": str(out)})

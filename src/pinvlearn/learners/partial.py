@@ -56,8 +56,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     biases : bool, default=True
         Give every row and column an offset.
     alpha : "auto", float or array, default="auto"
-        Penalty per known entry of "als" and "funk", as in `partial_svd`; "auto" chooses on a tenth
-        of the entries held out, an array is a path to choose from.  "gibbs" finds its own.
+        Penalty per known entry of "als" (which counts 25 more for every row and column) and "funk",
+        as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array is a path
+        to choose from.  "gibbs" finds its own.
     shape : (int, int), optional
         Rows and columns; by default the largest indices say.
     max_iter : int, optional

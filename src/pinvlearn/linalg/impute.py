@@ -25,6 +25,9 @@ TOLERANCE = 1e-3
 """Relative change of the filled cells at which an iteration ends; a tenth of what the held-out
 cells can tell apart."""
 
+ROUGHLY = 5.0
+"""Factor on it along a path, each point of which starts near its end."""
+
 
 MOST_COLUMNS = 2000
 """Columns up to which a p × p precision matrix is formed (32 MB)."""
@@ -61,7 +64,13 @@ def precision(model: Loadings) -> Array:
 
 
 def soft_threshold(
-    Z: Array, known: Mask, shrinkage: float, most: int, start: Array, max_iter: int
+    Z: Array,
+    known: Mask,
+    shrinkage: float,
+    most: int,
+    start: Array,
+    max_iter: int,
+    slack: float = 1.0,
 ) -> tuple[Loadings, Array]:
     """Minimise ½‖known part of (Z - M)‖² + shrinkage·‖M‖_*, M of rank at most `most`
     around a free mean.
@@ -74,7 +83,9 @@ def soft_threshold(
     """
     gaps = ~known
     table, push, before, count = start, 1.0, np.inf, 0
-    mean, V, s = table.mean(axis=0), np.zeros((Z.shape[1], 0)), np.zeros(0)
+    mean: Array = table.mean(axis=0)
+    V: Array = np.zeros((Z.shape[1], 0))
+    s: Array = np.zeros(0)
     for _ in range(max_iter):
         count += 1
         mean = table.mean(axis=0)
@@ -88,7 +99,7 @@ def soft_threshold(
         push = min(push * 1.1, 1.8) if moved < before else 1.0
         before = moved
         table = table + push * change
-        if moved <= TOLERANCE * max(float(np.linalg.norm(M[gaps])), 1e-12):
+        if moved <= slack * TOLERANCE * max(float(np.linalg.norm(M[gaps])), 1e-12):
             break
     return Loadings(mean, V * np.sqrt(s), shrinkage, count), table
 
@@ -121,7 +132,7 @@ def soft_path(
         shrinkage = largest * PATH_RATIO**step
         if shrinkage <= 0.0:
             break
-        _, table = soft_threshold(Z, train, shrinkage, most, table, max_iter)
+        _, table = soft_threshold(Z, train, shrinkage, most, table, max_iter, ROUGHLY)
         tried.append(shrinkage)
         gap = (table - Z)[held]
         scores.append(float(np.sqrt(np.mean(gap**2))) if gap.size else 0.0)
