@@ -5,6 +5,9 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+# The gallery imports every name that an example uses; this one is experimental there.
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+
 os.environ.setdefault("MPLBACKEND", "agg")
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]  # our extensions; benchmarks, not installed
