@@ -7,14 +7,15 @@ one thread; memory is the peak of the arrays that fit allocates, as Python's tra
 (not what LIBSVM allocates itself); the Frobenius error is that of the kernel matrix, relative, on
 the block of 4000 random rows.
 
-Conclusion: provisional, from one run on a busy machine. On usps randomly pivoted Cholesky at 0.15n
-comes within 0.5 points of the exact machine at 4.8 times its speed (target 5) and 6.8 times that of
-KernelRidge; on optdigits no rank up to 0.2n comes so close. At the same rank the low-rank forms are
-faster than Nystroem + Ridge but for rank 365 on usps, up to fourfold at rank 4000 on letter. They
-need 0.4 to 0.6 of its memory, but mostly more than the 1.5 times 8nk bytes aimed at. Algorithm 3 is
-slower than the exact machine except at the smallest ranks, and float32 gains no time. Letter has
-97.4 % at rank 8000, half the rows, where the exact machine is faster and better; SVC(C=10) is far
-faster than both, with 96.3 %. Mnist reaches 98.0 % at rank 8000 with no n × n matrix.
+Conclusion: provisional, from one run, in part on a busy machine. Randomly pivoted Cholesky comes
+within 0.5 points of the exact machine at 0.15n, on optdigits at 3.3 and on usps at 3.9 times its
+speed (target 5), and at 5.5 and 5.4 times that of KernelRidge (target 3). At the same rank the
+low-rank forms are faster than Nystroem + Ridge but for rank 365 on usps, by five percent, and up to
+fourfold at rank 4000 on letter. They need 0.4 to 0.6 of its memory, but mostly more than the 1.5
+times 8nk bytes aimed at. Algorithm 3 is slower than the exact machine except at the smallest ranks;
+float32 saves time on letter alone. Letter has 97.4 % at rank 8000, half the rows, where the exact
+machine is faster and better; SVC(C=10) is far faster than both, with 96.3 %. Mnist reaches 98.0 %
+at rank 8000 with no n × n matrix; Nystroem + Ridge, tried up to rank 4000, 97.6 %.
 """
 
 import argparse

@@ -65,8 +65,9 @@ class _FloatOperator(scipy.sparse.linalg.LinearOperator):
 def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
     """Raise at the first NaN or infinity, naming its row and column."""
     entries = X.data if is_sparse(X) else X
-    if np.isfinite(entries).all():
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(entries.sum()) or np.isfinite(entries).all():  # the sum needs no temporary
+            return
     if is_sparse(X):
         X = X.tocoo()
         at = int(np.flatnonzero(~np.isfinite(X.data))[0])

@@ -37,8 +37,9 @@ from pinvlearn.factors import Problem, Score
 from pinvlearn.readout import Readout, solve
 from pinvlearn.solvers import SOLVERS
 
-ROUNDING = 1e-12
-"""A column whose deviation is below this part of its entries is constant."""
+ROUNDING = 1e-7
+"""A column whose deviation is below this part of its entries counts as constant: the deviation is
+taken from sums of squares, without a copy of X, and has no more digits."""
 
 SCALE_RATIO = 1000.0
 """Ratio of feature scales above which a fit warns: distances and sums see only the largest."""
@@ -262,8 +263,9 @@ def _warn_of_scales(X: Matrix) -> None:
     """Warn where the features' scales are so different that the smaller ones cannot matter."""
     if is_sparse(X):
         return
-    spread = X.std(axis=0)
-    spread = spread[spread > ROUNDING * np.abs(X).max(axis=0)]  # constant columns do not count
+    squares = np.einsum("ij,ij->j", X, X) / len(X)
+    spread = np.sqrt(np.maximum(squares - X.mean(axis=0) ** 2, 0.0))
+    spread = spread[spread > ROUNDING * np.maximum(X.max(axis=0), -X.min(axis=0))]
     if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
         warnings.warn(
             f"The feature scales differ by a factor of {spread.max() / spread.min():.3g}, so the "

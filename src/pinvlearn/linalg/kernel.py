@@ -33,7 +33,7 @@ by its root would magnify the rounding of the columns before it by 1e5 and more.
 INDEFINITE = 1e-7
 """A remaining diagonal entry below minus this part of the largest cannot be rounding."""
 
-MAX_BLOCK, TILE = 256, 2048
+MAX_BLOCK, TILE = 256, 1024
 """Pivots added at a time, and rows of K evaluated at a time for them."""
 
 
