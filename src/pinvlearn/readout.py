@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._arrays import Array, Matrix, times
 from pinvlearn.factors import CholeskyFactor, Problem, Spectral, spectral_from_rows
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.selection import (
@@ -178,10 +178,10 @@ def _gradient(problem: Problem, coef: Array, offset: Array, mean: Array) -> Arra
     """Zᵀ(Y - ZB), folded over the blocks."""
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> Array:
-        residual = Y - np.asarray(H @ coef) - offset
+        residual = Y - times(H, coef) - offset
         if weights is not None:
             residual *= weights[:, None]
-        return np.asarray(H.T @ residual) - np.outer(mean, residual.sum(axis=0))
+        return times(H.T, residual) - np.outer(mean, residual.sum(axis=0))
 
     return problem.rows.fold(of_block, operator.iadd)
 
@@ -190,7 +190,7 @@ def _held_out(problem: Problem, offset: Array, coef: Array, left_out: LeftOut, i
     """Left-out predictions at alpha number i, from the refined coefficients where possible."""
     if left_out.predictions is not None:
         return left_out.predictions[:, i]
-    fitted = np.vstack(list(problem.rows.each(lambda H, Y, w: np.asarray(H @ coef) + offset)))
+    fitted = np.vstack(list(problem.rows.each(lambda H, Y, w: times(H, coef) + offset)))
     residual = (problem.rows.Y - fitted) / left_out.free[:, i, None]
     return problem.rows.Y - residual
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, blas, gram, is_sparse
+from pinvlearn._arrays import Array, Matrix, blas, gram, is_sparse, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Gram:
         if weights is not None:
             root = np.sqrt(weights)[:, None]
             H, T = (H.multiply(root).tocsr() if is_sparse(H) else H * root), T * root
-        return cls(gram(H), np.asarray(H.T @ T), T.T @ T)
+        return cls(gram(H), times(H.T, T), T.T @ T)
 
     def __add__(self, other: Gram) -> Gram:
         return Gram(self.HH + other.HH, self.HT + other.HT, self.TT + other.TT)

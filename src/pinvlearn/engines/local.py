@@ -75,7 +75,7 @@ def in_threads(
 ) -> Iterator[T]:
     """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
     blas = ThreadpoolController().select(user_api="blas")
-    n_jobs = n_jobs or max([lib.num_threads for lib in blas.lib_controllers], default=1)
+    n_jobs = n_jobs or min([lib.num_threads for lib in blas.lib_controllers], default=1)
     with blas.limit(limits=1):
         if n_jobs == 1 or len(items) == 1:
             for item in items:

@@ -27,8 +27,15 @@ def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:
     right[:, -1] = -gamma * right[:, -2]
     right[:, -2] = -gamma
     right[:, :-2] *= 2.0 * gamma
-    exponent: Array = left @ right.T
-    return _exponential(exponent)
+    values: Array = np.empty((len(X), len(centers)), dtype=X.dtype)
+    for start in range(0, len(X), CHUNK):
+        chunk = values[start : start + CHUNK]
+        _exponential(np.matmul(left[start : start + CHUNK], right.T, out=chunk))
+    return values
+
+
+CHUNK = 256
+"""Rows whose exponents are made at a time: they are still in cache when they are exponentiated."""
 
 
 def _augmented(X: Array, middle: Array) -> Array:
