@@ -5,10 +5,10 @@ with leave-one-out switched off. The path is 31 alphas, scored by squared error 
 That the leave-one-out predictions are right is checked on a small part of the data by refitting
 the read-out without each row in turn.
 
-Conclusion: a path of 31 alphas with exact leave-one-out costs 3 to 5 fits where the alphas are
-within reach of a Gram matrix, and RidgeCV takes 8 to 12 times as long and chooses the same alpha.
+Conclusion: a path of 31 alphas with exact leave-one-out costs 4 to 5 fits where the alphas are
+within reach of a Gram matrix, and RidgeCV takes 9 to 12 times as long and chooses the same alpha.
 Scored by accuracy on segment the best alphas are smaller, the rows are decomposed, and the path
-costs 12 fits. Left-out predictions differ from refitting by 7e-11 and less on two sets and by 4e-8
+costs 14 fits. Left-out predictions differ from refitting by 7e-11 and less on two sets and by 4e-8
 on spambase, where duplicate rows among the centres bring leverages near one.
 """
 
