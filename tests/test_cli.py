@@ -10,35 +10,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
-from typer.testing import CliRunner
 
 import pinvlearn
+from commands import fails, ok, run
 from pinvlearn import cli
 from pinvlearn._progress import progress
-from pinvlearn.cli._app import app
 
 SMALL = ("--size", 30)
-
-
-def run(*args: object):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
-
-
-def ok(*args: object):
-    result = run(*args)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def fails(code: int, *args: object) -> str:
-    """The message of a command that must fail: one paragraph on stderr, nothing on stdout."""
-    result = run(*args)
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    last = result.stderr.splitlines()[-1]
-    assert last.startswith("error: ")
-    assert "Traceback" not in result.stderr
-    return last
 
 
 @pytest.fixture(autouse=True)

@@ -5,32 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from pinvlearn.cli._app import app
+from commands import fails, ok
 
 TRIPLETS = ("--model", "completion", "--row", "user", "--col", "film", "--value", "stars")
-
-
-def run(*args: object):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
-
-
-def ok(*args: object):
-    result = run(*args)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def fails(code: int, *args: object) -> str:
-    """The message of a command that must fail: one paragraph on stderr, nothing on stdout."""
-    result = run(*args)
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    last = result.stderr.splitlines()[-1]
-    assert last.startswith("error: ")
-    assert "Traceback" not in result.stderr
-    return last
 
 
 @pytest.fixture(autouse=True)

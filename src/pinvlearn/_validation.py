@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,11 @@ def check_count(name: str, value: Any, least: int = 0) -> int | None:
     if not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
     return int(value)
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """Threads as scikit-learn's `n_jobs` gives them: None for the caller's default, -1 for all."""
+    return os.cpu_count() if n_jobs == -1 else check_count("n_jobs", n_jobs, least=1)
 
 
 def check_size(name: str, value: Any) -> int:

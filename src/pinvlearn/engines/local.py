@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -70,12 +70,17 @@ def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:
     return result
 
 
+def allowed_threads(blas: Any) -> int:
+    """How many threads BLAS may use: the fewest that any of its copies is held to."""
+    return min([lib.num_threads for lib in blas.lib_controllers], default=1)
+
+
 def in_threads(
     function: Callable[[slice], T], items: list[slice], n_jobs: int | None
 ) -> Iterator[T]:
     """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
     blas = ThreadpoolController().select(user_api="blas")
-    n_jobs = n_jobs or min([lib.num_threads for lib in blas.lib_controllers], default=1)
+    n_jobs = n_jobs or allowed_threads(blas)
     with blas.limit(limits=1):
         if n_jobs == 1 or len(items) == 1:
             for item in items:

@@ -7,7 +7,6 @@ weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for
 from __future__ import annotations
 
 import inspect
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +26,8 @@ from pinvlearn._arrays import Array, Matrix, is_sparse, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
-    check_count,
     check_finite,
+    check_jobs,
     check_solver,
     generator,
 )
@@ -230,16 +229,11 @@ class ReadoutEstimator(BaseEstimator):
         alpha, solver = check_alpha(self.alpha), self._solver()
         map_stream, solver_stream = generator(self.random_state).spawn(2)
         drawn, notes = self._draw_map(X, y, map_stream)
-        rows = LocalRows(drawn, X, Y, weights, drawn.n_columns, self._threads())
+        rows = LocalRows(drawn, X, Y, weights, drawn.n_columns, check_jobs(self.n_jobs))
         return drawn, solve(Problem(rows, True, score, solver_stream), solver, alpha), notes
 
     def _solver(self) -> Any:
         return check_solver(self.solver, SOLVERS)
-
-    def _threads(self) -> int | None:
-        if self.n_jobs == -1:
-            return os.cpu_count()
-        return check_count("n_jobs", self.n_jobs, least=1)
 
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
@@ -250,7 +244,7 @@ class ReadoutEstimator(BaseEstimator):
         check_finite(X, getattr(self, "feature_names_in_", None))
         coef, intercept = np.atleast_2d(self.coef_).T, self.intercept_
         nothing = np.empty((X.shape[0], 0))
-        rows = LocalRows(self.map_, X, nothing, None, self.map_.n_columns, self._threads())
+        rows = LocalRows(self.map_, X, nothing, None, self.map_.n_columns, check_jobs(self.n_jobs))
         return np.vstack(list(rows.each(lambda H, Y, w: np.asarray(H @ coef) + intercept)))
 
     def __sklearn_tags__(self) -> Tags:

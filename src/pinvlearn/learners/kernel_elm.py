@@ -11,6 +11,7 @@ from pinvlearn._arrays import Array, Matrix, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
+    check_jobs,
     check_number,
     check_positive,
     check_rank_or_share,
@@ -110,7 +111,7 @@ class _KernelELM(ReadoutEstimator):
             alpha=check_alpha(self.alpha),
             score=score,
             intercept=self.fit_intercept,
-            n_jobs=self._threads(),
+            n_jobs=check_jobs(self.n_jobs),
             streams=tuple(generator(self.random_state).spawn(2)),
         )
         if approximation == "exact":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from pinvlearn._validation import (
     check_choice,
     check_count,
     check_indices,
+    check_jobs,
     check_pairs,
     check_rank,
     check_shape,
@@ -24,6 +24,7 @@ from pinvlearn._validation import (
     check_values,
     generator,
 )
+from pinvlearn.engines.local import allowed_threads
 from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem, blas_threads
 from pinvlearn.learners._readout import unchanged_on_failure
 from pinvlearn.linalg.completion import entries_of, threads
@@ -185,9 +186,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
         watch = Stopwatch()
         blas = blas_threads()
-        n_jobs = self._threads() or max(
-            [lib.num_threads for lib in blas.lib_controllers], default=1
-        )
+        n_jobs = check_jobs(self.n_jobs) or allowed_threads(blas)
         # The products left to BLAS are small; one thread for them keeps the bits and the cores.
         with blas.limit(limits=1), threads(n_jobs) as run:
             rng, svd_rng, fold_rng = generator(self.random_state).spawn(3)
@@ -249,11 +248,6 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         if flops > MOST_FLOPS or kept > MOST_SAMPLE_BYTES:
             return "als", "the draws of gibbs would take long, or much memory", alpha
         return "gibbs", "best accuracy, and affordable at this size", alpha
-
-    def _threads(self) -> int | None:
-        if self.n_jobs == -1:
-            return os.cpu_count()
-        return check_count("n_jobs", self.n_jobs, least=1)
 
     def predict(self, pairs: Any, return_std: bool = False) -> Any:
         """Values of pairs, and with `return_std` their predictive standard deviations.
