@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows, in_threads, tree
-from pinvlearn.summaries import Gram
+from pinvlearn.summaries.products import Products
 
 ROWS = 3 * MIN_BLOCK_ROWS + 17
 RNG = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def test_sparse_rows_are_cut_as_well():
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_the_bits_do_not_depend_on_the_number_of_jobs(n_jobs):
-    one, many = (rows(jobs).fold(Gram.of, operator.iadd) for jobs in (1, n_jobs))
+    one, many = (rows(jobs).fold(Products.of, operator.iadd) for jobs in (1, n_jobs))
     for part in ("HH", "HT", "TT"):
         np.testing.assert_array_equal(getattr(one, part), getattr(many, part))
 
@@ -113,7 +113,7 @@ def test_blas_has_its_threads_back_afterwards(n_jobs):
         return [lib["num_threads"] for lib in threadpool_info()]
 
     before = threads()
-    rows(n_jobs).fold(Gram.of, operator.iadd)
+    rows(n_jobs).fold(Products.of, operator.iadd)
     assert threads() == before
     with pytest.raises(KeyboardInterrupt):
         rows(n_jobs).fold(interrupt, operator.add)

@@ -17,7 +17,7 @@ import scipy.linalg
 import scipy.sparse
 
 from pinvlearn._arrays import Array, Matrix, first_bad_entry, is_sparse, lapack, to_dense
-from pinvlearn.summaries import Gram, Moments
+from pinvlearn.summaries.products import Moments, Products
 
 EPS = float(np.finfo(np.float64).eps)
 T = TypeVar("T")
@@ -100,8 +100,8 @@ class Problem:
     @cached_property
     def moments(self) -> Moments:
         """Centred second moments, folded over the blocks once."""
-        gram = self.rows.fold(Gram.of, operator.iadd)
-        moments = gram.moments(self.intercept, overwrite=True)
+        products = self.rows.fold(Products.of, operator.iadd)
+        moments = products.moments(self.intercept, overwrite=True)
         if not (np.isfinite(moments.magnitude) and np.isfinite(moments.squares).all()):
             self._raise_not_finite()
         return moments

@@ -1,8 +1,4 @@
-"""Sums over rows from which a read-out can be solved, and that can be merged.
-
-A summary of the rows (H, Y) holds everything a ridge solution needs and no row: its size does not
-depend on how many rows it has seen, and the summary of two sets of rows is the sum of theirs.
-"""
+"""Second moments of rows, raw and centred: the numbers in a summary."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from pinvlearn._arrays import Array, Matrix, blas, gram, is_sparse, times
 
 
 @dataclass(frozen=True, eq=False)
-class Gram:
+class Products:
     """Second moments of weighted rows: Zᵀ diag(w) Z for Z = [H, T] with T = [1, Y], by parts.
 
     Attributes
@@ -31,7 +27,7 @@ class Gram:
     TT: Array
 
     @classmethod
-    def of(cls, H: Matrix, Y: Array, weights: Array | None = None) -> Gram:
+    def of(cls, H: Matrix, Y: Array, weights: Array | None = None) -> Products:
         """The summary of one block; mp² flops by one syrk, in float64."""
         T = np.hstack([np.ones((len(Y), 1)), Y])
         if weights is not None:
@@ -39,10 +35,10 @@ class Gram:
             H, T = (H.multiply(root).tocsr() if is_sparse(H) else H * root), T * root
         return cls(gram(H), times(H.T, T), T.T @ T)
 
-    def __add__(self, other: Gram) -> Gram:
-        return Gram(self.HH + other.HH, self.HT + other.HT, self.TT + other.TT)
+    def __add__(self, other: Products) -> Products:
+        return Products(self.HH + other.HH, self.HT + other.HT, self.TT + other.TT)
 
-    def __iadd__(self, other: Gram) -> Gram:
+    def __iadd__(self, other: Products) -> Products:
         """In place, for a fold that owns its left operand: no new p × p array."""
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
             mine += theirs

@@ -1,0 +1,5 @@
+"""Sums over rows from which a read-out can be solved, and that can be merged.
+
+A summary of the rows (H, Y) holds everything a ridge solution needs and no row: its size does not
+depend on how many rows it has seen, and the summary of two sets of rows is the sum of theirs.
+"""
