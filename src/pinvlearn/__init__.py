@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pinvlearn.displays import ConvergenceDisplay as ConvergenceDisplay
     from pinvlearn.functional import Solution as Solution
     from pinvlearn.functional import frobenius_error as frobenius_error
+    from pinvlearn.functional import hub_spoke as hub_spoke
     from pinvlearn.functional import lstsq as lstsq
     from pinvlearn.functional import pinv as pinv
     from pinvlearn.functional import range_basis as range_basis
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
     from pinvlearn.learners.rbf import RBFNetworkRegressor as RBFNetworkRegressor
     from pinvlearn.linalg.rangefinder import RangeBasis as RangeBasis
+    from pinvlearn.linalg.reorder import Reordering as Reordering
     from pinvlearn.linalg.report import Report as Report
     from pinvlearn.linalg.stop import Energy as Energy
     from pinvlearn.linalg.stop import FlatGradient as FlatGradient
@@ -66,6 +68,7 @@ _HOME = {
     "RandomFeatures": "learners.features",
     "RangeBasis": "linalg.rangefinder",
     "Rank": "linalg.stop",
+    "Reordering": "linalg.reorder",
     "Report": "linalg.report",
     "SVD": "linalg.svd",
     "SVDImputer": "learners.imputer",
@@ -73,6 +76,7 @@ _HOME = {
     "Tolerance": "linalg.stop",
     "as_triplets": "functional_partial",
     "frobenius_error": "functional",
+    "hub_spoke": "functional",
     "load": "persistence",
     "lstsq": "functional",
     "partial_svd": "functional_partial",

@@ -13,6 +13,7 @@ from pinvlearn._validation import (
     check_count,
     check_matrix,
     check_nonnegative,
+    check_number,
     check_rank,
     check_rcond,
     check_rng,
@@ -23,8 +24,10 @@ from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem
 from pinvlearn.linalg import error as _error
 from pinvlearn.linalg import rangefinder as _rangefinder
+from pinvlearn.linalg import reorder as _reorder
 from pinvlearn.linalg.driver import METHODS, NEEDS_RANK, decompose
 from pinvlearn.linalg.rangefinder import RangeBasis
+from pinvlearn.linalg.reorder import Reordering
 from pinvlearn.linalg.report import Report
 from pinvlearn.linalg.stop import Stop
 from pinvlearn.linalg.svd import SVD, PseudoInverse
@@ -259,6 +262,44 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
         norm = _rangefinder.norm_estimate(A, generator.spawn(1)[0])
         stop = stop.absolute(norm)  # type: ignore[attr-defined]
     return _rangefinder.range_basis(A, stop, block=block, rng=generator)
+
+
+def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
+    """Reorder a sparse matrix so that its non-zeros gather in the lower right corner.
+
+    Rows and columns of high degree (hubs) go to the end, and the rest (spokes) falls apart into
+    small rectangular blocks along the diagonal; see `pinvlearn.linalg.reorder`, [JS20] Algorithm 2.
+
+    Parameters
+    ----------
+    A : sparse array or array of shape (m, n)
+        Only where it is zero matters.
+    hub_ratio : float
+        Share of the rows and of the columns that a round takes out as hubs, in (0, 1).
+
+    Returns
+    -------
+    Reordering
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn as pl
+    >>> A = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]])
+    >>> order = pl.hub_spoke(A, 0.25)
+    >>> order.apply(A)
+    array([[1, 0, 0, 0],
+           [0, 0, 0, 1],
+           [0, 0, 1, 0],
+           [1, 1, 1, 1]])
+    >>> order.m1, order.n1, order.blocks.tolist()
+    (2, 2, [[1, 1]])
+    """
+    A = check_matrix(A)
+    if is_operator(A):
+        raise TypeError("hub_spoke needs the entries of A; a LinearOperator has none.")
+    if not 0.0 < check_number("hub_ratio", hub_ratio) < 1.0:
+        raise ValueError(f"hub_ratio={hub_ratio!r} must lie in (0, 1).")
+    return _reorder.hub_spoke(A, hub_ratio)
 
 
 def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = None) -> float:
