@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, lapack
+from pinvlearn._arrays import Array
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
@@ -146,7 +146,7 @@ def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, 
     if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
         F, rows = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp)
     readout = solve(task.problem(F, task.score), Auto(), task.alpha)
-    W = lapack("trtri", F)(pivots.L, lower=True)[0].T if pivots.pivots else np.ones((1, 1))
+    W = pivots.whitening() if pivots.pivots else np.ones((1, 1))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     report = replace(readout.report, notes=notes)

@@ -110,7 +110,6 @@ class Pivots:
         n = len(self.diagonal)
         self._rows = np.arange(n)
         self._Ft: Array = np.empty((0, n))
-        self._L: Array = np.empty((0, 0))
         self._order = rng.permutation(n) if uniform else None
         self._seen = 0
         self.pivots: list[int] = []
@@ -120,11 +119,13 @@ class Pivots:
         """The factor so far, of shape (n, pivots)."""
         return self._Ft[: len(self.pivots)].T
 
-    @property
-    def L(self) -> Array:
-        """The lower triangular factor of k(P, P): F is k(X, P) L⁻ᵀ."""
-        k = len(self.pivots)
-        return self._L[:k, :k]
+    def whitening(self) -> Array:
+        """L⁻ᵀ for LLᵀ = k(P, P): F is k(X, P) L⁻ᵀ, and L is its rows at P."""
+        L = self._Ft[: len(self.pivots), self.pivots].T
+        for i in range(len(L)):
+            L[i, i + 1 :] = 0.0  # zero but for rounding
+        inverse: Array = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0]
+        return inverse.T
 
     @property
     def trace_error(self) -> float:
@@ -145,9 +146,9 @@ class Pivots:
     def _reserve(self, rank: int) -> None:
         if rank > len(self._Ft):
             k = len(self.pivots)
-            Ft, L = np.empty((rank, len(self.diagonal))), np.zeros((rank, rank))
-            Ft[:k], L[:k, :k] = self._Ft[:k], self.L
-            self._Ft, self._L = Ft, L
+            Ft = np.empty((rank, len(self.diagonal)))
+            Ft[:k] = self._Ft[:k]
+            self._Ft = Ft
 
     def _next(self, count: int) -> IntArray | None:
         """The next pivots; None when there are no more."""
@@ -173,41 +174,34 @@ class Pivots:
         The order within a uniform block is free, and this one is stable: small pivots taken early
         would magnify rounding in the columns of large ones.
         """
-        rest = self._rest(drawn)
-        left, kept = np.diagonal(rest).copy(), []
-        while left[i := int(np.argmax(left))] > self._least:
-            column = rest[:, i] / np.sqrt(left[i])
-            rest -= np.outer(column, column)
-            left -= column**2
-            kept.append(i)
-            left[kept] = -np.inf
-        return drawn[kept]
+        block = _Eliminated(self._rest(drawn))
+        while block.left[i := int(np.argmax(block.left))] > self._least:
+            block.take(i)
+            block.left[block.kept] = -np.inf
+        return drawn[block.kept]
 
     def _by_lot(self, drawn: IntArray, lots: Array) -> IntArray:
         """Those of the drawn pivots that the rejection step of [ETW24] keeps, in order."""
-        rest = self._rest(drawn)
-        first, kept = np.diagonal(rest).copy(), []
+        block = _Eliminated(self._rest(drawn))
+        asked = np.maximum(lots * block.left, self._least)
         for i in range(len(drawn)):
-            if rest[i, i] > max(lots[i] * first[i], self._least):
-                column = rest[i:, i] / np.sqrt(rest[i, i])
-                rest[i:, i:] -= np.outer(column, column)
-                kept.append(i)
-        return drawn[kept]
+            if block.left[i] > asked[i]:
+                block.take(i)
+        return drawn[block.kept]
 
     def _add(self, chosen: IntArray) -> None:
         old, new = len(self.pivots), len(self.pivots) + len(chosen)
         block = self._Ft[old:new]
         for start in range(0, block.shape[1], TILE):
             tile = self._rows[start : start + TILE]
-            block[:, tile] = self.K(tile, chosen).T
-        earlier = np.asfortranarray(self._Ft[:old, chosen])
+            block[:, start : start + TILE] = self.K(chosen, tile)
         if old:
+            earlier = np.asfortranarray(self._Ft[:old, chosen])
             blas("gemm", block)(
                 -1.0, self._Ft[:old].T, earlier, beta=1.0, c=block.T, overwrite_c=True
             )
         corner = _lower_factor(block[:, chosen])
         blas("trsm", block)(1.0, corner, block.T, side=1, lower=1, trans_a=1, overwrite_b=True)
-        self._L[old:new, :old], self._L[old:new, old:new] = earlier.T, corner
         self.pivots.extend(int(i) for i in chosen)
         self.diagonal -= np.einsum("ij,ij->j", block, block)
         self.diagonal[chosen] = 0.0
@@ -231,6 +225,29 @@ class Pivots:
             error=self.trace_error,
         )
         return LowRankPSD(self.F, np.array(self.pivots, dtype=np.intp), self.trace_error, report)
+
+
+class _Eliminated:
+    """A small positive semidefinite block from which pivots are eliminated one at a time.
+
+    Left-looking: a column is brought up to date when it is taken, by one product with those taken
+    before, so that rejected ones cost nothing.
+    """
+
+    def __init__(self, block: Array) -> None:
+        self.block = block
+        self.left: Array = np.diagonal(block).copy()
+        self.kept: list[int] = []
+        self._columns: Array = np.empty_like(block)
+
+    def take(self, i: int) -> None:
+        """Eliminate pivot i; `left` is then what remains of the diagonal."""
+        taken = self._columns[: len(self.kept)]
+        column = self.block[i] - taken[:, i] @ taken
+        column /= np.sqrt(self.left[i])
+        self._columns[len(self.kept)] = column
+        self.left -= column * column
+        self.kept.append(i)
 
 
 def _lower_factor(corner: Array) -> Array:
