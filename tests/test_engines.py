@@ -2,6 +2,7 @@
 
 import operator
 import threading
+import tracemalloc
 from math import log2
 
 import numpy as np
@@ -11,7 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows, in_threads, tree
+from pinvlearn.engines import local
+from pinvlearn.engines.local import (
+    BLOCK_ENTRIES,
+    LEAST_ROWS,
+    MIN_BLOCK_ROWS,
+    WIDE,
+    LocalRows,
+    in_threads,
+    tree,
+)
+from pinvlearn.factors import Problem
+from pinvlearn.solvers import Cholesky
+from pinvlearn.summaries import products
 from pinvlearn.summaries.products import Products
 
 ROWS = 3 * MIN_BLOCK_ROWS + 17
@@ -67,8 +80,54 @@ def test_blocks_come_in_row_order_and_hold_every_row_once(n_jobs):
     np.testing.assert_array_equal(np.concatenate([w for _, _, w in parts]), W)
 
 
-def test_wide_maps_get_blocks_of_their_width():
-    assert len(list(rows(columns=2 * MIN_BLOCK_ROWS).each(lambda H, Y, w: None))) == 2
+@pytest.mark.parametrize("columns", [5, WIDE + 1, 3 * WIDE, 100 * WIDE])
+def test_blocks_of_wide_maps_keep_within_memory(columns):
+    sizes = list(rows(columns=columns).each(lambda H, Y, w: len(Y)))
+    assert sum(sizes) == ROWS
+    assert max(sizes) <= MIN_BLOCK_ROWS
+    assert max(sizes) * columns <= max(BLOCK_ENTRIES, LEAST_ROWS * columns)
+
+
+def test_wide_sparse_rows_get_blocks_of_their_width():
+    """Their p × p products are few additions for much room: a block has p rows at least."""
+    S = scipy.sparse.csr_array(X)
+    blocks = LocalRows(lambda X: X, S, Y, None, 2 * MIN_BLOCK_ROWS)
+    assert len(list(blocks.each(lambda H, Y, w: None))) == 2
+
+
+@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_wide_summary_is_the_folded_one_in_its_lower_triangle(monkeypatch, n_jobs, weights):
+    folded = rows(1, weights=weights).products()
+    monkeypatch.setattr(local, "WIDE", 4)
+    monkeypatch.setattr(products, "PANEL", 2)
+    added = rows(n_jobs, weights=weights).products()
+    limit = ROWS * np.finfo(float).eps * folded.TT[0, 0]
+    np.testing.assert_allclose(np.tril(added.HH), np.tril(folded.HH), atol=limit)
+    np.testing.assert_allclose(added.HT, folded.HT, atol=limit)
+    np.testing.assert_allclose(added.TT, folded.TT, atol=limit)
+    again = rows(2, weights=weights).products()
+    np.testing.assert_array_equal(added.HH, again.HH)
+    np.testing.assert_array_equal(added.HT, again.HT)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_wide_fit_holds_one_square_array(n_jobs):
+    """The Gram matrix and its Cholesky factor share one p × p array; the rest is tiles."""
+    n, p = 4300, 2100
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((n, 3)), rng.standard_normal((n, 1))
+    weights = rng.standard_normal((3, p))
+    wide = LocalRows(lambda X: np.tanh(X @ weights), X, Y, None, p, n_jobs)
+    tracemalloc.start()
+    try:
+        factor, _ = Cholesky().factor(Problem(wide, True, None, rng), 1.0)
+        factor.coef(1.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    tiles = MIN_BLOCK_ROWS * p + 3 * n_jobs * products.PANEL * p
+    assert peak <= 8 * (p**2 + tiles) + 2**20
 
 
 def test_sparse_rows_are_cut_as_well():

@@ -10,10 +10,12 @@ from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
 from oracles import generalised_cross_validation, leave_one_out, ridge
 from pinvlearn import FlatGradient, Tolerance, range_basis, selection
 from pinvlearn import solvers as s
+from pinvlearn.engines import local
 from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows
-from pinvlearn.factors import Problem
+from pinvlearn.factors import Problem, solved_rows
 from pinvlearn.learners._readout import accuracy_score, squared_error_score, top_class_score
 from pinvlearn.readout import solve
+from pinvlearn.summaries import products
 
 EPS = np.finfo(float).eps
 TIGHT = s.FastSVD(Tolerance(1e-13, relative=True))
@@ -224,6 +226,52 @@ def test_many_blocks_are_one_problem():
         readout = solve(make_problem(H, Y, weights=w), solver, 1e-3)
         np.testing.assert_allclose(readout.coef, coef, atol=1e-8 * np.abs(coef).max())
         np.testing.assert_allclose(readout.intercept, offset, atol=1e-8)
+
+
+class TestOneSquareArray:
+    """Gram matrix and Cholesky factor in the two triangles of one array."""
+
+    @pytest.fixture(autouse=True)
+    def narrow(self, monkeypatch):
+        monkeypatch.setattr(local, "WIDE", 3)
+        monkeypatch.setattr(products, "PANEL", 4)
+
+    @pytest.mark.parametrize("solver", ["cholesky", "eigen", "auto"])
+    @pytest.mark.parametrize("alpha", [1e-3, None], ids=["ridge", "path"])
+    def test_a_wide_problem_is_solved_like_any_other(self, solver, alpha):
+        H, Y, w = slow(60, 11), targets(60), some_weights(60)
+        problem = make_problem(H, Y, weights=w, score=squared_error_score)
+        readout = solve(problem, EXACT[solver], alpha)
+        coef, offset = ridge(H, Y, readout.alpha, weights=w, intercept=True)
+        np.testing.assert_allclose(readout.coef, coef, atol=1e-8 * np.abs(coef).max())
+        np.testing.assert_allclose(readout.intercept, offset, atol=1e-8)
+        expected = leave_one_out(H, Y, readout.alpha, weights=w, intercept=True)
+        np.testing.assert_allclose(readout.leave_one_out, expected, atol=1e-6)
+
+    def test_two_factors_of_one_problem_do_not_disturb_each_other(self):
+        H, Y = slow(60, 11), targets(60)
+        problem = make_problem(H, Y)
+        one, two = (s.Cholesky().factor(problem, alpha)[0] for alpha in (0.1, 1.0))
+        first = one.coef(0.1)
+        two.coef(1.0)
+        np.testing.assert_array_equal(one.coef(0.1), first)
+        spectral = s.Eigen().factor(problem, None)[0]
+        np.testing.assert_allclose(spectral.coef(0.1), first, atol=1e-10)
+
+    def test_norms_are_those_of_the_whole_matrix(self):
+        H = slow(60, 11)
+        moments = make_problem(H, targets(60), intercept=False).moments
+        G = H.T @ H + 0.5 * np.eye(11)
+        for _ in range(2):
+            expected = np.linalg.norm(G, 1), np.linalg.norm(G)
+            np.testing.assert_allclose(moments.norms(0.5), expected, rtol=1e-13)
+            moments.shifted(3.0)  # whatever is above the diagonal
+
+    def test_rows_are_solved_against_the_upper_triangle(self):
+        R = np.random.default_rng(0).uniform(1.0, 2.0, (11, 11)) + 9.0 * np.eye(11)
+        Z = slow(7, 11)
+        expected = Z @ np.linalg.inv(np.triu(R))
+        np.testing.assert_allclose(solved_rows(Z, R), expected, rtol=1e-13, atol=1e-15)
 
 
 class TestBuiltInPath:

@@ -6,7 +6,6 @@ With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (Z�
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,8 +15,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, first_bad_entry, is_sparse, lapack, to_dense
-from pinvlearn.summaries.products import Moments, Products
+from pinvlearn._arrays import Array, Matrix, blas, first_bad_entry, is_sparse, lapack, to_dense
+from pinvlearn.summaries.products import Moments, Products, panels
 
 EPS = float(np.finfo(np.float64).eps)
 T = TypeVar("T")
@@ -40,6 +39,9 @@ class Rows(Protocol):
 
     def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
         """The merged results of all blocks."""
+
+    def products(self) -> Products:
+        """Their second moments, to be used up by the caller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +102,7 @@ class Problem:
     @cached_property
     def moments(self) -> Moments:
         """Centred second moments, folded over the blocks once."""
-        products = self.rows.fold(Products.of, operator.iadd)
-        moments = products.moments(self.intercept, overwrite=True)
+        moments = self.rows.products().moments(self.intercept, overwrite=True)
         if not (np.isfinite(moments.magnitude) and np.isfinite(moments.squares).all()):
             self._raise_not_finite()
         return moments
@@ -270,14 +271,14 @@ class CholeskyFactor:
 
     Where ZᵀZ + alpha is not positive definite to working precision, `shift` times the trace is
     added to the factored matrix; refinement then carries the solution towards that of alpha.
+
+    The factor is made in the upper triangle of `moments.G`, ZᵀZ staying in the lower: one p × p
+    array holds both.
     """
 
     moments: Moments
     center: Center
     shift: float = 1e-13
-    _cache: dict[float, tuple[Array, float, bool]] = field(
-        default_factory=dict, init=False, repr=False
-    )
 
     serves_path = False
 
@@ -289,13 +290,13 @@ class CholeskyFactor:
     @property
     def condition(self) -> float:
         """Root of the condition number of ZᵀZ + alpha for the alpha last factored, by pocon."""
-        ((_, smallest, _),) = self._cache.values()
+        ((_, smallest, _),) = self.moments.factored.values()
         return float(np.sqrt(max(self.largest / smallest, 1.0)))
 
     @property
     def largest(self) -> float:
         """Upper bound on the largest eigenvalue of ZᵀZ."""
-        return float(np.linalg.norm(self.moments.G))
+        return self.moments.norms(0.0)[1]
 
     @property
     def rhs(self) -> Array:
@@ -313,13 +314,9 @@ class CholeskyFactor:
         return solution
 
     def leverage(self, Z: Array, alphas: Array) -> Array:
-        """One triangular solve for each alpha."""
-        columns = []
-        for alpha in alphas:
-            L, _, _ = self._factored(float(alpha))
-            half = scipy.linalg.solve_triangular(L, Z.T, lower=True, check_finite=False)
-            columns.append(np.einsum("ij,ij->j", half, half))
-        return np.stack(columns, axis=1)
+        """One triangular solve for each alpha, mp² flops."""
+        halves = (solved_rows(Z, self._factored(float(alpha))[0].T) for alpha in alphas)
+        return np.stack([np.einsum("ij,ij->i", half, half) for half in halves], axis=1)
 
     def error(self, alpha: float) -> float:
         """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""
@@ -337,12 +334,14 @@ class CholeskyFactor:
             return False
 
     def _factored(self, alpha: float) -> tuple[Array, float, bool]:
-        """Lower factor, estimate of the smallest eigenvalue, and whether a shift was needed."""
-        found = self._cache.get(alpha)
+        """Lower factor, estimate of the smallest eigenvalue, and whether a shift was needed.
+
+        Above its diagonal the factor is not clean.
+        """
+        found: tuple[Array, float, bool] | None = self.moments.factored.get((alpha, self.shift))
         if found is None:
             found = self._factor(alpha)
-            self._cache.clear()  # one p × p factor at a time
-            self._cache[alpha] = found
+            self.moments.factored[alpha, self.shift] = found
         return found
 
     def _factor(self, alpha: float) -> tuple[Array, float, bool]:
@@ -350,10 +349,9 @@ class CholeskyFactor:
         magnitude = self.moments.magnitude
         least = 4.0 * EPS * magnitude
         for ridge in (alpha, alpha + (self.shift * magnitude if magnitude > 0.0 else 1.0)):
-            shifted_gram = np.array(G, order="F")
-            shifted_gram[np.diag_indices_from(G)] += ridge
-            norm = np.linalg.norm(shifted_gram, 1)
-            L, info = lapack("potrf", G)(shifted_gram, lower=True, overwrite_a=True, clean=True)
+            norm = self.moments.norms(ridge)[0]
+            shifted_gram = self.moments.shifted(ridge)
+            L, info = lapack("potrf", G)(shifted_gram, lower=True, overwrite_a=True, clean=False)
             if info == 0:
                 rcond, _ = lapack("pocon", G)(L, norm, uplo="L")
                 if rcond * norm > least:
@@ -364,9 +362,25 @@ class CholeskyFactor:
         )
 
 
+def solved_rows(Z: Array, R: Array) -> Array:
+    """Z R⁻¹ for the upper triangle of R, a panel of columns at a time.
+
+    All but the corners of R is matrix products, which release the GIL; SciPy's triangular solves
+    hold it.
+    """
+    solved = Z.copy()
+    for columns in panels(len(R)):
+        part = Z[:, columns] - solved[:, : columns.start] @ R[: columns.start, columns]
+        corner = R[columns, columns].T
+        solved[:, columns] = blas("trsm", part)(1.0, corner, part.T, lower=1, overwrite_b=True).T
+    return solved
+
+
 def spectral_from_moments(moments: Moments, center: Center, n_rows: int) -> Spectral:
     """Eigendecomposition of the p × p Gram matrix."""
-    values, V = scipy.linalg.eigh(moments.G, check_finite=False, driver="evd")
+    G = np.array(moments.G, order="F")
+    G[np.diag_indices_from(G)] = moments.diagonal
+    values, V = scipy.linalg.eigh(G, overwrite_a=True, check_finite=False, driver="evd")
     s = np.sqrt(values[::-1].clip(min=0.0))
     noise = EPS * moments.magnitude
     V = V[:, ::-1]

@@ -6,21 +6,29 @@ depend on the rows and the block size alone, not on the number of threads.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn.summaries.products import Products, with_ones
 
 T = TypeVar("T")
 
 MIN_BLOCK_ROWS = 2048
 """Rows per block for narrow maps: large enough for syrk to run at full speed, small enough that
 the block is still in cache, in part, between the map and the product."""
+
+WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
+"""Above so many columns a p × p summary of each block would be the memory of a fit: one is added
+to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +42,19 @@ class LocalRows:
     n_columns: int
     n_jobs: int | None = None
 
+    @cached_property
+    def _wide(self) -> bool:
+        """Whether the features are many, and dense."""
+        if self.n_columns <= WIDE:
+            return False
+        return not (is_sparse(self.X) and is_sparse(self.map(self.X[:1])))
+
     @property
     def _slices(self) -> list[slice]:
         size = max(MIN_BLOCK_ROWS, self.n_columns)
-        return [slice(i, min(i + size, len(self.Y))) for i in range(0, len(self.Y), size)]
+        if self._wide:
+            size = min(max(BLOCK_ENTRIES // self.n_columns, LEAST_ROWS), MIN_BLOCK_ROWS)
+        return slices(0, len(self.Y), size)
 
     def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
         """function(H, Y, weights) of every block, in row order."""
@@ -53,6 +70,36 @@ class LocalRows:
     ) -> T:
         """The merged results of all blocks; `merge` may reuse its left operand."""
         return tree(self.each(function), merge)
+
+    def products(self) -> Products:
+        """The second moments of all rows.
+
+        A wide map's is added to block by block, each by all threads: memory is one p × p array and
+        a block, whatever the number of rows or threads.
+        """
+        if not self._wide:
+            return self.fold(Products.of, operator.iadd)
+        total = Products.zeros(self.n_columns, self.Y.shape[1])
+        room = np.empty((self._slices[0].stop, self.n_columns))
+        for rows in self._slices:
+            H, T = room[: rows.stop - rows.start], with_ones(self.Y[rows])
+            root = None if self.weights is None else np.sqrt(self.weights[rows])[:, None]
+
+            def evaluate(part: slice, H: Array = H, start: int = rows.start) -> None:
+                H[part.start - start : part.stop - start] = self.map(self.X[part])
+
+            for _ in in_threads(evaluate, slices(rows.start, rows.stop, LEAST_ROWS), self.n_jobs):
+                pass
+            if root is not None:
+                H *= root
+                T *= root
+            total.add_rows(H, T, lambda add, panels: in_threads(add, panels, self.n_jobs))
+        return total
+
+
+def slices(start: int, stop: int, size: int) -> list[slice]:
+    """start … stop in pieces of the given size."""
+    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
 
 
 def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:

@@ -66,7 +66,8 @@ class ELMClassifier(ReadoutClassifier, _ELM):
     Minimises Σ_i w_i ‖activation(x_i W + c) B + b - y_i‖² + alpha·‖B‖² over the output weights B
     and the free intercept b; W and c are drawn once and stay.
 
-    Cost: mp² + mdp flops and p² + 2048·p memory for m rows, d features and p hidden units.
+    Cost: mp² + mdp flops and memory for one p × p array and tiles of rows, for m rows, d features
+    and p hidden units; see `RBFNetworkClassifier`.
 
     Parameters
     ----------

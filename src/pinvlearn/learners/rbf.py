@@ -65,9 +65,11 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     where the centres c_j are training rows (or cluster means, or given), y_i is ±1 for each class
     and the intercept b_0 is free.
 
-    Cost: mp² flops and p² + 2048·p memory for m rows and p kernels; choosing among 31 alphas by
-    exact leave-one-out costs a few times that.  The kernel matrix is never stored unless the
-    solver needs all rows ("svd", "fast-svd", "grad-svd", "qr").
+    Cost for m rows and p kernels: mp² + p³/3 flops for one alpha and as many again as mp² for its
+    exact leave-one-out, and memory for one p × p array and tiles of rows: 8,000 kernels need
+    0.75 GB however many rows there are.  Choosing among 31 alphas costs one eigendecomposition,
+    9p³ flops, and three such arrays.  The kernel matrix is never stored unless the solver needs
+    all rows ("svd", "fast-svd", "grad-svd", "qr").
 
     Parameters
     ----------

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from pinvlearn._arrays import Array, Matrix, blas, gram, is_sparse, times
+
+PANEL = 512
+"""Rows of a p × p array worked on at a time where a second such array would be too much."""
+
+
+def panels(p: int) -> list[slice]:
+    """Row panels of a p × p array, from the top."""
+    return [slice(i, min(i + PANEL, p)) for i in range(0, p, PANEL)]
+
+
+def below_diagonal(G: Array) -> Iterator[tuple[slice, Array]]:
+    """Panels of rows of G up to its diagonal, what is not below it set to zero (copies)."""
+    for rows in panels(len(G)):
+        yield rows, np.tril(G[rows, : rows.stop], rows.start - 1)
+
+
+def with_ones(Y: Array) -> Array:
+    """[1, Y]."""
+    return np.hstack([np.ones((len(Y), 1)), Y])
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,6 +37,7 @@ class Products:
     Attributes
     ----------
     HH : array of shape (p, p)
+        Symmetric; only its lower triangle need be there, and only that is read.
     HT : array of shape (p, 1 + t)
         Its first column is the weighted sum of H's rows.
     TT : array of shape (1 + t, 1 + t)
@@ -29,11 +51,37 @@ class Products:
     @classmethod
     def of(cls, H: Matrix, Y: Array, weights: Array | None = None) -> Products:
         """The summary of one block; mp² flops by one syrk, in float64."""
-        T = np.hstack([np.ones((len(Y), 1)), Y])
+        T = with_ones(Y)
         if weights is not None:
             root = np.sqrt(weights)[:, None]
             H, T = (H.multiply(root).tocsr() if is_sparse(H) else H * root), T * root
         return cls(gram(H), times(H.T, T), T.T @ T)
+
+    @classmethod
+    def zeros(cls, p: int, t: int) -> Products:
+        """Those of no rows, to add to in place."""
+        return cls(np.zeros((p, p)), np.zeros((p, 1 + t)), np.zeros((1 + t, 1 + t)))
+
+    def add_rows(
+        self,
+        H: Array,
+        T: Array,
+        each: Callable[[Callable[[slice], None], list[slice]], Iterable[None]],
+    ) -> None:
+        """Add the products of dense rows H and T = [1, Y], scaled by the root of their weights.
+
+        In place and in the lower triangle alone, so there is one p × p array however many rows
+        come.  `each(function, slices)` may use threads: panels do not overlap, and the order of
+        additions to an entry is that of the calls.
+        """
+
+        def add(rows: slice) -> None:
+            self.HH[rows, : rows.stop] += H[:, rows].T @ H[:, : rows.stop]
+            self.HT[rows] += H[:, rows].T @ T
+
+        for _ in each(add, panels(len(self.HH))[::-1]):  # the longest first, for even threads
+            pass
+        self.TT[...] += T.T @ T
 
     def __add__(self, other: Products) -> Products:
         return Products(self.HH + other.HH, self.HT + other.HT, self.TT + other.TT)
@@ -67,17 +115,49 @@ class Products:
             blas("ger", G)(-total, H_mean, H_mean, a=G.T, overwrite_a=True)
         C = self.HT[:, 1:] - np.outer(H_mean, total * Y_mean)
         squares = np.diagonal(self.TT)[1:] - total * Y_mean**2
-        return Moments(G, C, squares.clip(min=0.0), H_mean, Y_mean, total, magnitude)
+        return Moments(
+            G, np.diagonal(G).copy(), C, squares.clip(min=0.0), H_mean, Y_mean, total, magnitude
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Centred moments of rows: G = ZᵀZ, C = ZᵀY, the squared norms of Y's columns, the means."""
+    """Centred moments of rows: G = ZᵀZ, C = ZᵀY, the squared norms of Y's columns, the means.
+
+    ZᵀZ is what lies below the diagonal of G, and `diagonal`.  The rest of G is room for a factor,
+    so that both fit into one p × p array; `factored` says which one is there.
+    """
 
     G: Array
+    diagonal: Array
     C: Array
     squares: Array
     H_mean: Array
     Y_mean: Array
     total: float
     magnitude: float
+    factored: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def shifted(self, ridge: float) -> Array:
+        """ZᵀZ + ridge in the upper triangle of G, whose transpose is returned: Fortran-ordered.
+
+        Whatever was there is lost.  What lies above the diagonal of the result is not symmetric
+        to what lies below it: use the lower triangle.
+        """
+        self.factored.clear()
+        for rows, strict in below_diagonal(self.G):
+            self.G[: rows.start, rows] = strict[:, : rows.start].T
+            corner = strict[:, rows.start :]
+            self.G[rows, rows] = corner + corner.T
+        self.G[np.diag_indices_from(self.G)] = self.diagonal + ridge
+        return self.G.T
+
+    def norms(self, ridge: float) -> tuple[float, float]:
+        """The 1-norm and the Frobenius norm of ZᵀZ + ridge."""
+        sums, squares = np.abs(self.diagonal + ridge), np.sum((self.diagonal + ridge) ** 2)
+        for rows, strict in below_diagonal(self.G):
+            squares += 2.0 * np.vdot(strict, strict)
+            np.abs(strict, out=strict)
+            sums[rows] += strict.sum(axis=1)
+            sums[: rows.stop] += strict.sum(axis=0)
+        return float(sums.max(initial=0.0)), float(np.sqrt(squares))
