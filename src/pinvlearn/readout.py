@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +110,7 @@ def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     best = 0 if scores is None else best_of(scores, alphas)
     chosen = float(alphas[best])
     with watch("coef"):
-        coef, first_error, error, notes = _refined(problem, factor, chosen)
+        coef, first_error, error, notes = refined(problem, factor, chosen)
     held_out = None
     if left_out is not None:
         with watch("leave-one-out"):
@@ -139,13 +141,14 @@ def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     )
 
 
-def _refined(
-    problem: Problem, factor: Spectral | CholeskyFactor, alpha: float
+def refined(
+    problem: Problem, factor: Any, alpha: float, metric: Callable[[Array], Array] | None = None
 ) -> tuple[Array, float, float, tuple[str, ...]]:
     """Coefficients for one alpha, refined on the rows until their error is below `TOLERANCE`.
 
-    Each round solves for the gradient's remainder r = Zᵀ(Y - ZB) - alpha·B; in the norm of the
-    predictions the correction d has length √(dᵀr), so the error is measured where it matters.
+    Each round solves for the gradient's remainder r = Zᵀ(Y - ZB) - alpha·B (alpha·M·B where the
+    penalty is alpha·tr(BᵀMB) and `metric` multiplies by M); in the norm of the predictions the correction d has
+    length √(dᵀr), so the error is measured where it matters.
 
     Returns
     -------
@@ -159,7 +162,8 @@ def _refined(
     changes: list[float] = []
     contraction = min(error, 1.0)
     while not changes or (len(changes) < MAX_REFINEMENTS and error > TOLERANCE):
-        remainder = _gradient(problem, coef, center.offset(coef), center.H_mean) - alpha * coef
+        remainder = _gradient(problem, coef, center.offset(coef), center.H_mean)
+        remainder -= alpha * (coef if metric is None else metric(coef))
         step = factor.solve(remainder, alpha)
         coef = coef + step
         length = float(np.sum(step * remainder))

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array
+from pinvlearn._arrays import Array, lapack
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.features.random_layer import Inputs
-from pinvlearn.kernel_readout import solve_kernel, solve_single_precision
+from pinvlearn.kernel_readout import solve_columns, solve_kernel, solve_single_precision
 from pinvlearn.learners._readout import FeatureMap
-from pinvlearn.linalg.kernel import Pivots, randomized_psd
+from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.readout import Readout, solve
 from pinvlearn.selection import Alpha, as_path, generalised_cross_validation
 from pinvlearn.solvers import Auto, Eigen
@@ -28,6 +28,9 @@ last."""
 
 TILE = 2048
 """Rows of K evaluated at a time where all of it is needed."""
+
+COLUMN_TILE = 256
+"""Rows of a few of its columns evaluated at a time: a small part of them all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +137,17 @@ def randomized(
 
 
 def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, Readout]:
-    """Nyström features of pivots: n·k kernel entries, memory n·k."""
-    pivots = Pivots(task.K, task.streams[0], uniform=name == "nystroem")
+    """Nyström features of pivots: n·k kernel entries, memory n·k.
+
+    Uniform pivots are known before any column is: with one alpha and nothing left out, the
+    features themselves are never needed.
+    """
+    uniform = name == "nystroem"
+    pivots = Pivots(task.K, task.streams[0], uniform=uniform)
+    if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
+        solved = _from_columns(task, pivots, rank)
+        if solved is not None:
+            return solved
 
     def grow(k: int) -> tuple[Array, None]:
         pivots.grow(k)
@@ -151,6 +163,34 @@ def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, 
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     report = replace(readout.report, notes=notes)
     return Whitened(task.columns(rows), W), replace(readout, report=report)
+
+
+def _from_columns(
+    task: KernelTask, pivots: Pivots, rank: int
+) -> tuple[FeatureMap, Readout] | None:
+    """The same machine from kernel columns alone, or None where they are too nearly dependent."""
+    rows = pivots.candidates(rank)
+    if _lower_factor(task.K(rows, rows)) is None:
+        return None
+    C = np.empty((task.n, rank))
+    for start in range(0, task.n, COLUMN_TILE):
+        tile = np.arange(start, min(start + COLUMN_TILE, task.n))
+        C[tile] = task.K(tile, rows)
+    readout = solve_columns(task.problem(C, None), C, rows, task.alpha)
+    if readout is None:
+        return None
+    L = _lower_factor(C[rows])
+    coef = L.T @ readout.coef
+    W = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0].T
+    report = readout.report.with_notes(f"{rank} uniform pivots; the rank was given")
+    return Whitened(task.columns(rows), W), replace(readout, coef=coef, rank=rank, report=report)
+
+
+def _lower_factor(M: Array) -> Any:
+    """Cholesky factor made in place of M, or None where a pivot is negligible."""
+    L, info = lapack("potrf", M)(M.T, lower=True, overwrite_a=True, clean=True)
+    squares = np.square(np.diagonal(L))
+    return L if info == 0 and squares.min() > NEGLIGIBLE * squares.max() else None
 
 
 def _grown(

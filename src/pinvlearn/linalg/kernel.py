@@ -110,7 +110,7 @@ class Pivots:
         n = len(self.diagonal)
         self._rows = np.arange(n)
         self._Ft: Array = np.empty((0, n))
-        self._order = rng.permutation(n) if uniform else None
+        self._order: IntArray = rng.permutation(n) if uniform else np.empty(0, dtype=np.intp)
         self._seen = 0
         self.pivots: list[int] = []
 
@@ -132,6 +132,10 @@ class Pivots:
         """trace(K - FFᵀ)."""
         return float(self.diagonal.sum())
 
+    def candidates(self, count: int) -> IntArray:
+        """The first pivots that uniform sampling will try."""
+        return self._order[:count]
+
     def grow(self, rank: int, tol: float = 0.0) -> None:
         """Add pivots until there are `rank`, the trace error is tol·trace(K), or none is left."""
         self._reserve(rank)
@@ -152,7 +156,7 @@ class Pivots:
 
     def _next(self, count: int) -> IntArray | None:
         """The next pivots; None when there are no more."""
-        if self._order is not None:
+        if self.uniform:
             drawn = self._order[self._seen : self._seen + count]
             self._seen += len(drawn)
             return self._by_size(drawn) if len(drawn) else None
