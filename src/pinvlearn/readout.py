@@ -147,8 +147,8 @@ def refined(
     """Coefficients for one alpha, refined on the rows until their error is below `TOLERANCE`.
 
     Each round solves for the gradient's remainder r = Zᵀ(Y - ZB) - alpha·B (alpha·M·B where the
-    penalty is alpha·tr(BᵀMB) and `metric` multiplies by M); in the norm of the predictions the correction d has
-    length √(dᵀr), so the error is measured where it matters.
+    penalty is alpha·tr(BᵀMB) and `metric` multiplies by M); in the norm of the predictions the
+    correction d has length √(dᵀr), so the error is measured where it matters.
 
     Returns
     -------

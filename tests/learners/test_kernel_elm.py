@@ -522,6 +522,37 @@ class TestPivoted:
         assert model.map_.n_columns == 20
 
 
+class TestColumns:
+    """One alpha, uniform pivots and nothing left out: no features are made."""
+
+    @intercepts
+    @weighting
+    @pytest.mark.parametrize("alpha", [1e-6, 0.01, 1.0])
+    @pytest.mark.parametrize("rank", [9, 30])
+    def test_ridge_on_the_nystroem_features(self, rank, alpha, weights, intercept):
+        model = regressor(
+            "nystroem", rank=rank, alpha=alpha, fit_intercept=intercept, loo_scoring=None
+        ).fit(X, Y, weights)
+        assert "kernel columns" in model.report_.reason
+        assert model.rank_ == rank
+        coef, b = oracles.ridge(model.map_(X), Y, alpha, weights=weights, intercept=intercept)
+        expected = model.map_(NEW) @ coef + b
+        np.testing.assert_allclose(model.predict(NEW), expected, atol=1e-7 * np.abs(expected).max())
+
+    @pytest.mark.parametrize("alpha", [1e-6, 0.1])
+    def test_nearly_dependent_columns_are_whitened(self, alpha):
+        """The same machine as with leave-one-out, which always takes the features."""
+        by_columns, by_features = (
+            regressor("nystroem", gamma=1e-3, rank=40, alpha=alpha, loo_scoring=scoring).fit(X, Y)
+            for scoring in (None, "mse")
+        )
+        assert "kernel columns" not in by_columns.report_.reason
+        expected = by_features.predict(NEW)
+        np.testing.assert_allclose(
+            by_columns.predict(NEW), expected, atol=1e-6 * np.abs(expected).max()
+        )
+
+
 class TestRank:
     @pytest.mark.parametrize("approximation", ["nystroem", "rpcholesky"])
     @pytest.mark.parametrize(("rank", "columns"), [(7, 7), (0.2, 12), (0.001, 1), (np.int64(9), 9)])

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -117,6 +117,12 @@ def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:
     return result
 
 
+@cache
+def blas_threads() -> Any:
+    """The controller of BLAS's threads; finding the libraries takes longer than a small fit."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 def allowed_threads(blas: Any) -> int:
     """How many threads BLAS may use: the fewest that any of its copies is held to."""
     return min([lib.num_threads for lib in blas.lib_controllers], default=1)
@@ -126,7 +132,7 @@ def in_threads(
     function: Callable[[slice], T], items: list[slice], n_jobs: int | None
 ) -> Iterator[T]:
     """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
-    blas = ThreadpoolController().select(user_api="blas")
+    blas = blas_threads()
     n_jobs = n_jobs or allowed_threads(blas)
     with blas.limit(limits=1):
         if n_jobs == 1 or len(items) == 1:

@@ -167,3 +167,7 @@ class Whitened:
     def __call__(self, X: Matrix) -> Array:
         features: Array = to_dense(self.base(X)) @ self.W
         return features
+
+    def folded(self, coef: Array) -> tuple[Any, Array]:
+        """The base map, and coefficients that give on it what `coef` gives on this one."""
+        return self.base, self.W @ coef

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from pinvlearn._arrays import Array, IntArray
 from pinvlearn.linalg.completed import Completed
@@ -41,12 +39,6 @@ get more epochs than the above."""
 
 BURN_IN = 6
 """The first sixth of the sweeps is not kept."""
-
-
-@cache
-def blas_threads() -> Any:
-    """The controller of BLAS's threads; finding the libraries takes longer than a small fit."""
-    return ThreadpoolController().select(user_api="blas")
 
 
 class Problem(NamedTuple):

@@ -145,7 +145,7 @@ def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, 
     uniform = name == "nystroem"
     pivots = Pivots(task.K, task.streams[0], uniform=uniform)
     if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
-        solved = _from_columns(task, pivots, rank)
+        solved = _from_columns(task, pivots, rank, task.alpha)
         if solved is not None:
             return solved
 
@@ -166,17 +166,17 @@ def pivoted(task: KernelTask, rank: int | None, name: str) -> tuple[FeatureMap, 
 
 
 def _from_columns(
-    task: KernelTask, pivots: Pivots, rank: int
+    task: KernelTask, pivots: Pivots, rank: int, alpha: float
 ) -> tuple[FeatureMap, Readout] | None:
     """The same machine from kernel columns alone, or None where they are too nearly dependent."""
     rows = pivots.candidates(rank)
-    if _lower_factor(task.K(rows, rows)) is None:
+    if _lower_factor(np.array(task.K(rows, rows))) is None:
         return None
     C = np.empty((task.n, rank))
     for start in range(0, task.n, COLUMN_TILE):
         tile = np.arange(start, min(start + COLUMN_TILE, task.n))
         C[tile] = task.K(tile, rows)
-    readout = solve_columns(task.problem(C, None), C, rows, task.alpha)
+    readout = solve_columns(task.problem(C, None), C, rows, alpha)
     if readout is None:
         return None
     L = _lower_factor(C[rows])

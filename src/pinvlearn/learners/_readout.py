@@ -33,6 +33,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
+from pinvlearn.features.kernels import Whitened
 from pinvlearn.readout import Readout, solve
 from pinvlearn.solvers import SOLVERS
 
@@ -242,9 +243,11 @@ class ReadoutEstimator(BaseEstimator):
             self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False
         )
         check_finite(X, getattr(self, "feature_names_in_", None))
-        coef, intercept = np.atleast_2d(self.coef_).T, self.intercept_
+        drawn, coef, intercept = self.map_, np.atleast_2d(self.coef_).T, self.intercept_
+        if isinstance(drawn, Whitened):
+            drawn, coef = drawn.folded(coef)  # a k × t product instead of one for every row
         nothing = np.empty((X.shape[0], 0))
-        rows = LocalRows(self.map_, X, nothing, None, self.map_.n_columns, check_jobs(self.n_jobs))
+        rows = LocalRows(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
         return np.vstack(list(rows.each(lambda H, Y, w: np.asarray(H @ coef) + intercept)))
 
     def __sklearn_tags__(self) -> Tags:
