@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pinvlearn.functional_partial import partial_svd as partial_svd
     from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
     from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
+    from pinvlearn.learners.fastpi import FastPIClassifier as FastPIClassifier
     from pinvlearn.learners.features import RandomFeatures as RandomFeatures
     from pinvlearn.learners.features import RBFFeatures as RBFFeatures
     from pinvlearn.learners.imputer import SVDImputer as SVDImputer
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from pinvlearn.linalg.stop import Tolerance as Tolerance
     from pinvlearn.linalg.svd import SVD as SVD
     from pinvlearn.linalg.svd import PseudoInverse as PseudoInverse
+    from pinvlearn.metrics import ndcg_at_k as ndcg_at_k
+    from pinvlearn.metrics import precision_at_k as precision_at_k
     from pinvlearn.persistence import load as load
     from pinvlearn.persistence import save as save
 
@@ -55,6 +58,7 @@ _HOME = {
     "ELMClassifier": "learners.elm",
     "ELMRegressor": "learners.elm",
     "Energy": "linalg.stop",
+    "FastPIClassifier": "learners.fastpi",
     "FlatGradient": "linalg.stop",
     "KernelELMClassifier": "learners.kernel_elm",
     "KernelELMRegressor": "learners.kernel_elm",
@@ -79,8 +83,10 @@ _HOME = {
     "hub_spoke": "functional",
     "load": "persistence",
     "lstsq": "functional",
+    "ndcg_at_k": "metrics",
     "partial_svd": "functional_partial",
     "pinv": "functional",
+    "precision_at_k": "metrics",
     "range_basis": "functional",
     "save": "persistence",
     "spectral_error": "functional",

@@ -24,6 +24,7 @@ MODELS = frozenset(
     {
         "pinvlearn.learners.elm.ELMClassifier",
         "pinvlearn.learners.elm.ELMRegressor",
+        "pinvlearn.learners.fastpi.FastPIClassifier",
         "pinvlearn.learners.features.RBFFeatures",
         "pinvlearn.learners.features.RandomFeatures",
         "pinvlearn.learners.kernel_elm.KernelELMClassifier",

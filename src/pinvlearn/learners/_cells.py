@@ -1,0 +1,207 @@
+"""Rank and ridge of a truncated read-out, judged together from one decomposition.
+
+With A = U diag(s) Vᵀ and C = UᵀY every cell (rank r, ridge alpha) has the outputs
+U_r diag(f) C_r, f = s²/(s² + alpha), and the leverages Σ_{j ≤ r} u_ij² f_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._arrays import Array, IntArray, Matrix, gram, to_dense
+from pinvlearn.linalg.dense import GRAM_RESOLUTION
+from pinvlearn.linalg.ranking import relevant, top_columns
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.linalg.svd import SVD, cutoff_gain, default_rcond
+from pinvlearn.selection import TIE
+
+RATIOS = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
+"""Ranks that "auto" tries, as parts of the smaller side: the paper's range."""
+
+ALPHAS = np.append(0.0, np.logspace(-6.0, -1.0, 11))
+"""Ridges that "auto" tries, in units of s[0]².  The best of bibtex, delicious and rcv1 lie between
+1e-4 and 1e-2 at full rank; below 1e-6 the outputs no longer change."""
+
+JUDGE_FLOPS, RANKING, LEAST_JUDGED = 2e11, 500.0, 500
+"""Leave-one-out judges as many rows as cost these flops, a few seconds in float32, if a score
+ranked counts as this many of them; and no fewer rows than these."""
+
+CHUNK_ENTRIES = 2**22
+"""Scores held at a time: 16 MiB in float32."""
+
+NO_FREEDOM = 1e-5
+"""A row whose 1 - leverage is below this is fitted by itself alone: without it nothing is known,
+and outputs in float32 would show rounding."""
+
+Judge = Callable[[Array, Matrix], Array]
+"""(left-out outputs, targets) of some rows to the score of each, larger being better."""
+
+
+def judge_precision(k: int) -> Judge:
+    """Share of the k best left-out labels that are right."""
+
+    def judge(left_out: Array, Y: Matrix) -> Array:
+        found: Array = relevant(Y, top_columns(left_out, k)).mean(axis=1)
+        return found
+
+    return judge
+
+
+def judge_accuracy(left_out: Array, Y: Matrix) -> Array:
+    """Whether the one output of a row, for classes coded as ±1, has the right sign."""
+    right: Array = np.equal(left_out[:, 0] > 0.0, Y.toarray()[:, 0] > 0.0).astype(np.float64)
+    return right
+
+
+def judge_squared_error(left_out: Array, Y: Matrix) -> Array:
+    """Minus the mean squared error."""
+    score: Array = -np.square(left_out - Y.toarray(), dtype=np.float64).mean(axis=1)
+    return score
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposed:
+    """A ≈ U diag(s) Vᵀ and C = UᵀY, with U only for the rows that are asked for.
+
+    Values of s at or below rcond·s[0] count as zero.
+    """
+
+    V: Array
+    s: Array
+    C: Array
+    left: Callable[[IntArray], Array]
+    rcond: float
+    report: Report
+
+
+def from_svd(factors: SVD, Y: Matrix) -> Decomposed:
+    """From factors that hold U."""
+    C = np.asarray(Y.T @ factors.U).T
+    rcond = default_rcond(factors.shape, factors.s.dtype)
+    if factors.report.method == "gram":
+        rcond = max(rcond, GRAM_RESOLUTION)
+    report = replace(factors.report, seconds=dict(factors.report.seconds))
+    return Decomposed(factors.Vt.T, factors.s, C, factors.U.__getitem__, rcond, report)
+
+
+def from_gram(A: Matrix, Y: Matrix) -> Decomposed:
+    """From the Gram matrix of A, which has no more columns than rows: every rank at once.
+
+    U = A·V/s is made for single rows, and C = Vᵀ(AᵀY)/s without it: orthonormalising all of U
+    would take several times as long as the rest.  Only values that the Gram matrix resolves are
+    kept, for which both divisions are harmless.
+    """
+    watch = Stopwatch()
+    with watch("gram"):
+        G = gram(A)
+    with watch("eigen"):
+        values, V = scipy.linalg.eigh(G, check_finite=False, driver="evd", overwrite_a=True)
+    s = np.sqrt(values[::-1].clip(min=0.0))
+    kept = max(1, int(np.count_nonzero(s > GRAM_RESOLUTION * s[0])))
+    s, V = s[:kept], np.ascontiguousarray(V[:, ::-1][:, :kept])
+    gain = cutoff_gain(s, GRAM_RESOLUTION)
+    with watch("targets"):
+        B, step = Y.T @ A, max(1, CHUNK_ENTRIES // A.shape[1])
+        parts = [to_dense(B[at : at + step]) @ V for at in range(0, Y.shape[1], step)]
+        C = gain[:, None] * np.vstack(parts).T
+    report = Report("gram", "one eigendecomposition serves every rank", 2, seconds=dict(watch))
+    return Decomposed(V, s, C, lambda rows: (A[rows] @ V) * gain, GRAM_RESOLUTION, report)
+
+
+def leave_one_out_cells(
+    factors: Decomposed,
+    Y: Matrix,
+    ranks: IntArray,
+    alphas: Array,
+    judge: Judge,
+    rng: np.random.Generator,
+) -> tuple[Array, int]:
+    """Leave-one-out score of every (rank, alpha), and the number of rows that judged.
+
+    Exact for a ridge on the directions V_r, which are held fixed.  The outputs of growing ranks
+    are sums, so one ridge costs 2·rows·r·L flops whatever the number of ranks; where all rows
+    would cost more than `JUDGE_FLOPS`, a random part of them judges all cells.
+    """
+    m, L = Y.shape
+    per_row = len(alphas) * L * (2.0 * ranks[-1] + len(ranks) * RANKING)
+    count = min(m, max(LEAST_JUDGED, int(JUDGE_FLOPS / per_row)))
+    rows = np.arange(m) if count == m else np.sort(rng.choice(m, count, replace=False))
+    C32 = factors.C.astype(np.float32)
+    edges = [0, *ranks]
+    scores = np.zeros((len(ranks), len(alphas)))
+    step = max(1, CHUNK_ENTRIES // max(L, int(ranks[-1])))
+    for start in range(0, count, step):
+        chosen = rows[start : start + step]
+        U, marked = factors.left(chosen), Y[chosen]
+        squares, U32 = np.square(U, dtype=np.float64), U.astype(np.float32)
+        for j, alpha in enumerate(alphas):
+            gain = filtered(factors, alpha)
+            outputs = np.zeros((len(chosen), L), dtype=np.float32)
+            leverage = np.zeros(len(chosen))
+            for i, (low, high) in enumerate(zip(edges, ranks, strict=False)):
+                if high == m:
+                    left_out = _interpolated(factors, U, marked, alpha)
+                else:
+                    part = slice(low, high)
+                    outputs += U32[:, part] @ (gain[part].astype(np.float32)[:, None] * C32[part])
+                    leverage += squares[:, part] @ gain[part]
+                    left_out = _left_out(outputs, leverage, marked)
+                scores[i, j] += judge(left_out, marked).sum()
+    return scores / count, count
+
+
+def _left_out(outputs: Array, leverage: Array, Y: Matrix) -> Array:
+    """(ŷ - h·y) / (1 - h): only the row's own labels change their place."""
+    free = 1.0 - leverage
+    left_out: Array = outputs - (Y * leverage[:, None]).toarray().astype(outputs.dtype)
+    left_out /= np.maximum(free, NO_FREEDOM).astype(outputs.dtype)[:, None]
+    left_out[free < NO_FREEDOM] = 0.0
+    return left_out
+
+
+def _interpolated(factors: Decomposed, U: Array, Y: Matrix, alpha: float) -> Array:
+    """The same with as many directions as rows, where residual and 1 - leverage may both vanish.
+
+    Their quotient is Σ u (uᵀy) q / Σ u² q with q = 1/(s² + alpha), which holds at alpha = 0 too;
+    there values below the cut-off count as the cut-off.
+    """
+    s = factors.s.astype(np.float64)
+    least = max(alpha, (factors.rcond * float(s[0])) ** 2)
+    q = 1.0 / (1.0 + (s**2 - s[-1] ** 2) / (s[-1] ** 2 + least)) if least else np.ones_like(s)
+    left_out: Array = Y.toarray() - (U @ (q[:, None] * factors.C)) / (np.square(U) @ q)[:, None]
+    return left_out
+
+
+def cross_validated_cells(factors: Decomposed, Y: Matrix, ranks: IntArray, alphas: Array) -> Array:
+    """Minus the generalised cross-validation error of every (rank, alpha); no row is visited."""
+    m = Y.shape[0]
+    squares = np.square(factors.C, dtype=np.float64).sum(axis=1)
+    total = float(np.square(Y.data, dtype=np.float64).sum())
+    scores = np.empty((len(ranks), len(alphas)))
+    for j, alpha in enumerate(alphas):
+        gain = filtered(factors, alpha)
+        explained = np.cumsum(squares * gain * (2.0 - gain))[ranks - 1]
+        freedom = np.maximum(m - np.cumsum(gain)[ranks - 1], NO_FREEDOM)
+        scores[:, j] = -m * (total - explained).clip(min=0.0) / freedom**2 / Y.shape[1]
+    return scores
+
+
+def best_cell(scores: Array) -> tuple[int, int]:
+    """The best (rank, ridge); of scores within `TIE` of it the largest ridge, then least rank."""
+    best = scores.max()
+    near = scores >= best - TIE * abs(best)
+    j = int(np.flatnonzero(near.any(axis=0))[-1])
+    return int(np.flatnonzero(near[:, j])[0]), j
+
+
+def filtered(factors: Decomposed, alpha: float) -> Array:
+    """s²/(s² + alpha) in float64; without ridge 1 above the cut-off and 0 below."""
+    s = factors.s.astype(np.float64)
+    if alpha == 0.0:
+        return s * cutoff_gain(s, factors.rcond)
+    with np.errstate(divide="ignore", over="ignore"):
+        return 1.0 / (1.0 + (alpha / s) / s)

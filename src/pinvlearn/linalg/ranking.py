@@ -1,0 +1,36 @@
+"""The best columns of every row, with ties broken the same way everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinvlearn._arrays import Array, IntArray, Matrix, is_sparse
+
+
+def top_columns(scores: Array, k: int) -> IntArray:
+    """Columns of the k largest scores of each row, best first; of equal scores the lower column.
+
+    One partition per row and a sort of k entries.  A partition picks any of the equal scores at
+    its border, so rows where that happens are sorted whole.
+    """
+    k = min(k, scores.shape[1])
+    if k == scores.shape[1]:
+        return np.argsort(-scores, axis=1, kind="stable")
+    top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    values = np.take_along_axis(scores, top, axis=1)
+    order = np.lexsort((top, -values), axis=1)
+    top = np.take_along_axis(top, order, axis=1)
+    least = values.min(axis=1, keepdims=True)
+    tied = np.flatnonzero((scores >= least).sum(axis=1) > k)
+    top[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :k]
+    return top
+
+
+def relevant(Y: Matrix, top: IntArray) -> Array:
+    """1.0 where the column that `top` names is marked in the same row of the indicators Y."""
+    rows = np.arange(len(top))[:, None]
+    if is_sparse(Y):
+        marked = Y.tocsr()[np.broadcast_to(rows, top.shape).ravel(), top.ravel()]
+        found = np.asarray(marked.toarray() if is_sparse(marked) else marked)
+        return (found.reshape(top.shape) != 0).astype(np.float64)
+    return (Y[rows, top] != 0).astype(np.float64)
