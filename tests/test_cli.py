@@ -125,7 +125,7 @@ def test_predict_writes_other_formats(ending, csv, model) -> None:
     assert read["prediction"].tolist() == ok("predict", model, csv).stdout.split()[1:]
 
 
-@pytest.mark.parametrize("name", ["rbf", "elm", "linear"])
+@pytest.mark.parametrize("name", ["rbf", "elm", "deep-elm", "linear"])
 def test_regression_with_every_model(name, table, csv) -> None:
     size = () if name == "linear" else SMALL
     result = ok("fit", csv, "--target", "amount", "--model", name, *size, "--json")
@@ -133,6 +133,17 @@ def test_regression_with_every_model(name, table, csv) -> None:
     assert "regression, since the target has fractions" in result.stderr
     predicted = np.array(ok("predict", "model.skops", csv).stdout.split()[1:], dtype=float)
     assert np.corrcoef(predicted, table["amount"])[0, 1] > 0.95
+
+
+def test_layers_of_a_deep_network(csv) -> None:
+    result = ok(
+        "fit", csv, "--target", "kind", "--model", "deep-elm", "--layers", "6,4", "--size", 30,
+        "--penalty", "l1", "--json",
+    )  # fmt: skip
+    assert json.loads(result.stdout)["model"] == "DeepELMClassifier"
+    assert "autoencoder 2 rebuilds" in result.stderr
+    learner = pinvlearn.load("model.skops")[-1]
+    assert (learner.layers, learner.n_hidden, learner.penalty) == ((6, 4), 30, "l1")
 
 
 def test_options_reach_the_learner(csv) -> None:
@@ -364,6 +375,10 @@ def test_infinite_input(table) -> None:
         (["--gamma", "0"], "--gamma is '0'; give a finite number above 0, or scale or auto"),
         (["--gamma", "nan"], "--gamma is 'nan'"),
         (["--gamma", "1", "--model", "elm"], "--gamma belongs to rbf and kernel-elm"),
+        (["--layers", "9"], "--layers belongs to deep-elm, not to --model rbf"),
+        (["--penalty", "l1", "--model", "elm"], "--penalty belongs to deep-elm"),
+        (["--layers", "9,x", "--model", "deep-elm"], "--layers is '9,x'; give sizes of at least 1"),
+        (["--layers", "0", "--model", "deep-elm"], "--layers is '0'"),
         (["--size", "9", "--model", "linear"], "--size does not belong to --model linear"),
         (["--out", "absent/m.skops"], "there is no folder absent"),
         (["--out", "."], ". is not a regular file"),

@@ -25,9 +25,16 @@ Y = {
     "Regressor": X[:, 0] ** 2,
     "Features": None,
     "Imputer": None,
+    "Encoder": None,
+    "Fields": None,
 }
 PAIRS = np.argwhere(X > 0)
-SMALL = {"ELM": {"n_hidden": 12}, "RBFNetwork": {"n_kernels": 12}}
+SMALL = {
+    "ELM": {"n_hidden": 12},
+    "DeepELM": {"n_hidden": 12},
+    "RBFNetwork": {"n_kernels": 12},
+    "Receptive": {"n_filters": 2, "size": 2, "image_shape": (2, 2)},
+}
 
 
 def find(qualified_name: str):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pinvlearn.functional import svd as svd
     from pinvlearn.functional_partial import as_triplets as as_triplets
     from pinvlearn.functional_partial import partial_svd as partial_svd
+    from pinvlearn.learners.autoencoder import ELMAutoEncoder as ELMAutoEncoder
+    from pinvlearn.learners.deep import DeepELMClassifier as DeepELMClassifier
+    from pinvlearn.learners.deep import DeepELMRegressor as DeepELMRegressor
     from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
     from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
     from pinvlearn.learners.fastpi import FastPIClassifier as FastPIClassifier
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from pinvlearn.learners.pinv import PinvRegressor as PinvRegressor
     from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
     from pinvlearn.learners.rbf import RBFNetworkRegressor as RBFNetworkRegressor
+    from pinvlearn.learners.receptive_fields import ReceptiveFields as ReceptiveFields
     from pinvlearn.linalg.rangefinder import RangeBasis as RangeBasis
     from pinvlearn.linalg.reorder import Reordering as Reordering
     from pinvlearn.linalg.report import Report as Report
@@ -55,6 +59,9 @@ if TYPE_CHECKING:
 _HOME = {
     "AlphaPathDisplay": "displays",
     "ConvergenceDisplay": "displays",
+    "DeepELMClassifier": "learners.deep",
+    "DeepELMRegressor": "learners.deep",
+    "ELMAutoEncoder": "learners.autoencoder",
     "ELMClassifier": "learners.elm",
     "ELMRegressor": "learners.elm",
     "Energy": "linalg.stop",
@@ -72,6 +79,7 @@ _HOME = {
     "RandomFeatures": "learners.features",
     "RangeBasis": "linalg.rangefinder",
     "Rank": "linalg.stop",
+    "ReceptiveFields": "learners.receptive_fields",
     "Reordering": "linalg.reorder",
     "Report": "linalg.report",
     "SVD": "linalg.svd",

@@ -22,6 +22,9 @@ _HEADER = "pinvlearn.json"
 
 MODELS = frozenset(
     {
+        "pinvlearn.learners.autoencoder.ELMAutoEncoder",
+        "pinvlearn.learners.deep.DeepELMClassifier",
+        "pinvlearn.learners.deep.DeepELMRegressor",
         "pinvlearn.learners.elm.ELMClassifier",
         "pinvlearn.learners.elm.ELMRegressor",
         "pinvlearn.learners.fastpi.FastPIClassifier",
@@ -35,6 +38,7 @@ MODELS = frozenset(
         "pinvlearn.learners.pinv.PinvRegressor",
         "pinvlearn.learners.rbf.RBFNetworkClassifier",
         "pinvlearn.learners.rbf.RBFNetworkRegressor",
+        "pinvlearn.learners.receptive_fields.ReceptiveFields",
     }
 )
 PARTS = frozenset(
@@ -46,7 +50,9 @@ PARTS = frozenset(
         "pinvlearn.features.random_layer.Beside",
         "pinvlearn.features.random_layer.Inputs",
         "pinvlearn.features.random_layer.RandomLayer",
+        "pinvlearn.features.random_layer.Stack",
         "pinvlearn.features.rbf.RadialBasis",
+        "pinvlearn.features.receptive_fields.Fields",
         "pinvlearn.learners.pinv.GivenMap",
         "pinvlearn.linalg.completed.Completed",
         "pinvlearn.linalg.report.Report",

@@ -39,6 +39,11 @@ def expected_failures(estimator):
             "centres are drawn from rows, so repeating a row changes the map; a weight does not"
         )
         return dict.fromkeys(WEIGHT_CHECKS, reason)
+    if isinstance(estimator, pinvlearn.DeepELMClassifier | pinvlearn.DeepELMRegressor):
+        reason = (
+            "autoencoders rebuild rows, of which a repeated one is several; weights are not asked"
+        )
+        return dict.fromkeys(WEIGHT_CHECKS, reason)
     if getattr(estimator, "loo_scoring", None) is not None and (
         is_classifier(estimator) or estimator.alpha == "auto"
     ):

@@ -12,6 +12,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
@@ -21,6 +22,7 @@ from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
 MODELS: dict[str, tuple[type, type, str | None]] = {
     "rbf": (RBFNetworkClassifier, RBFNetworkRegressor, "n_kernels"),
     "elm": (ELMClassifier, ELMRegressor, "n_hidden"),
+    "deep-elm": (DeepELMClassifier, DeepELMRegressor, "n_hidden"),
     "kernel-elm": (KernelELMClassifier, KernelELMRegressor, "rank"),
     "linear": (PinvClassifier, PinvRegressor, None),
 }
@@ -30,7 +32,14 @@ MOST_CATEGORIES = 50
 
 
 def build_learner(
-    name: str, task: str, *, size: int | None, gamma: float | str | None, **options: Any
+    name: str,
+    task: str,
+    *,
+    size: int | None,
+    gamma: float | str | None,
+    layers: tuple[int, ...] | None = None,
+    penalty: str | None = None,
+    **options: Any,
 ) -> Any:
     """The learner, with the options that belong to it."""
     classifier, regressor, size_name = MODELS[name]
@@ -42,6 +51,11 @@ def build_learner(
         if name not in ("rbf", "kernel-elm"):
             raise UserError(f"--gamma belongs to rbf and kernel-elm, not to --model {name}.", USAGE)
         options["gamma"] = gamma
+    for option, value in {"layers": layers, "penalty": penalty}.items():
+        if value is not None:
+            if name != "deep-elm":
+                raise UserError(f"--{option} belongs to deep-elm, not to --model {name}.", USAGE)
+            options[option] = value
     if name == "kernel-elm" and options.pop("solver") != "auto":
         raise UserError("--solver does not belong to --model kernel-elm; leave it auto.", USAGE)
     return (classifier if task == "classification" else regressor)(**options)

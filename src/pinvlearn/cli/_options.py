@@ -48,3 +48,11 @@ def number_or_word(
     raise UserError(
         f"{option} is {text!r}; give a finite number {bound}, or {' or '.join(words)}.", USAGE
     )
+
+
+def widths(option: str, text: str) -> tuple[int, ...]:
+    """The value of an option that takes one or several sizes, such as 200,100."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) >= 1 for part in parts):
+        raise UserError(f"{option} is {text!r}; give sizes of at least 1, such as 200,100.", USAGE)
+    return tuple(int(part) for part in parts)

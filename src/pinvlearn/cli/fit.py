@@ -16,6 +16,7 @@ from pinvlearn.cli._options import (
     Task,
     check_writable,
     number_or_word,
+    widths,
 )
 from pinvlearn.cli._output import Output
 
@@ -29,7 +30,7 @@ def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
     target: Target = None,
     model: Annotated[
-        Literal["rbf", "elm", "kernel-elm", "linear", "completion"],
+        Literal["rbf", "elm", "deep-elm", "kernel-elm", "linear", "completion"],
         typer.Option(help="What to learn."),
     ] = "rbf",
     task: Task = None,
@@ -50,6 +51,14 @@ def fit(
         Literal["auto", "svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr"],
         typer.Option(help="How to solve."),
     ] = "auto",
+    layers: Annotated[
+        str | None,
+        typer.Option(help="Sizes of a deep ELM's autoencoders, as 200,100.", show_default="200"),
+    ] = None,
+    penalty: Annotated[
+        Literal["ridge", "l1"] | None,
+        typer.Option(help="Of a deep ELM's autoencoders.", show_default="ridge"),
+    ] = None,
     row: Column = None,
     col: Column = None,
     value: Column = None,
@@ -72,11 +81,13 @@ def fit(
         "gamma": gamma and number_or_word("--gamma", gamma, ("scale", "auto"), positive=True),
         "alpha": number_or_word("--alpha", alpha, ("auto",), positive=False),
         "solver": solver,
+        "layers": widths("--layers", layers) if layers is not None else None,
+        "penalty": penalty,
         "random_state": seed,
     }
     check_writable(out)
     if model == "completion":
-        if target or task or gamma or solver != "auto":
+        if target or task or gamma or layers or penalty or solver != "auto":
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
         _complete(data, (row, col, value), out, size, options["alpha"], seed, output)
         return

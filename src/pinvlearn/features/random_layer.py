@@ -10,12 +10,15 @@ import numpy as np
 from pinvlearn._arrays import Array, Matrix, is_sparse
 from pinvlearn.features.activations import ACTIVATIONS, Activation
 
-WEIGHTS = ("gaussian", "uniform")
+WEIGHTS = ("gaussian", "uniform", "orthogonal")
 
 
 @dataclass(frozen=True, eq=False)
 class RandomLayer:
-    """X ↦ activation(X W + b): the hidden layer of an extreme learning machine [JL19] Eq. (4)."""
+    """X ↦ activation(X W + b): the hidden layer of an extreme learning machine [JL19] Eq. (4).
+
+    A layer that an autoencoder has found has the same form, with weights that are not random.
+    """
 
     W: Array
     b: Array
@@ -45,14 +48,25 @@ def draw_layer(
     """A random layer whose sums X W + b have about unit variance times scale² on standardised X.
 
     Weights are divided by √n_features: without that, wide inputs drive every unit of a saturating
-    activation to its limits.
+    activation to its limits.  Orthogonal ones are Gaussian ones made orthonormal, which have that
+    length already.
     """
     size = (n_features + 1, n_hidden)
-    if weights == "gaussian":
-        drawn = rng.standard_normal(size)
-    else:
+    if weights == "uniform":
         drawn = rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size)
-    return RandomLayer(drawn[1:] * (scale / np.sqrt(n_features)), drawn[0] * scale, activation)
+    else:
+        drawn = rng.standard_normal(size)
+    if weights == "orthogonal":
+        W = orthogonal_columns(drawn[1:], n_features) * scale
+    else:
+        W = drawn[1:] * (scale / np.sqrt(n_features))
+    return RandomLayer(W, drawn[0] * scale, activation)
+
+
+def orthogonal_columns(A: Array, most: int) -> Array:
+    """Columns made orthonormal, `most` of them at a time: more cannot be in their space."""
+    blocks = (np.linalg.qr(A[:, i : i + most])[0] for i in range(0, A.shape[1], most))
+    return np.hstack(list(blocks))
 
 
 @dataclass(frozen=True)
@@ -79,3 +93,20 @@ class Beside:
 
     def __call__(self, X: Matrix) -> Array:
         return np.hstack([self.hidden(X), X.toarray() if is_sparse(X) else X])
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """X ↦ layer_k(… layer_1(X)): each layer on what the one before it gives."""
+
+    layers: tuple[Any, ...]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the last layer."""
+        return int(self.layers[-1].n_columns)
+
+    def __call__(self, X: Matrix) -> Array:
+        for layer in self.layers:
+            X = layer(X)
+        return X

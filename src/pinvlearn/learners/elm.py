@@ -30,8 +30,9 @@ class _ELM(ReadoutEstimator):
         "sigmoid", "tanh", "relu", "sine", "hardlimit" or "identity".  A callable maps an
         array to one of the same shape and may overwrite its argument.""",
         "weights": """
-    weights : {"gaussian", "uniform"}, default="gaussian"
-        Distribution of the hidden weights, of unit variance.""",
+    weights : {"gaussian", "uniform", "orthogonal"}, default="gaussian"
+        Distribution of the hidden weights, of unit variance; "orthogonal" makes Gaussian ones
+        orthogonal to each other, as many at a time as there are features.""",
         "scale": """
     scale : float, default=1.0
         Factor on the hidden weights, which are divided by √n_features as well.""",

@@ -15,7 +15,7 @@ from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._readout import unchanged_on_failure
 
 
-class _MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """fit draws the map, transform applies it."""
 
     def _draw(self, X: Matrix, rng: np.random.Generator) -> Any:
@@ -58,7 +58,7 @@ class _MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
 
-class RandomFeatures(_MapTransformer):
+class RandomFeatures(MapTransformer):
     """A hidden layer with random weights as a transformer: X ↦ activation(X W + b).
 
     Parameters
@@ -67,8 +67,9 @@ class RandomFeatures(_MapTransformer):
         Number of hidden units.
     activation : {"sigmoid", "tanh", "relu", "sine", "hardlimit", "identity"} or callable, \
             default="sigmoid"
-    weights : {"gaussian", "uniform"}, default="gaussian"
-        Distribution of the weights, of unit variance.
+    weights : {"gaussian", "uniform", "orthogonal"}, default="gaussian"
+        Distribution of the weights, of unit variance; "orthogonal" makes Gaussian ones orthogonal
+        to each other, as many at a time as there are features.
     scale : float, default=1.0
         Factor on the weights, which are divided by √n_features as well.
     random_state : int, RandomState, Generator or None, default=None
@@ -112,7 +113,7 @@ class RandomFeatures(_MapTransformer):
         )
 
 
-class RBFFeatures(_MapTransformer):
+class RBFFeatures(MapTransformer):
     """Radial basis functions around centres as a transformer.
 
     Parameters

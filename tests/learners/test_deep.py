@@ -1,0 +1,233 @@
+"""Autoencoders by one solve, and the deep networks stacked from them."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+import pinvlearn
+from pinvlearn import DeepELMClassifier, DeepELMRegressor, ELMAutoEncoder
+from pinvlearn.features.random_layer import RandomLayer, Stack, draw_layer
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((80, 3)) @ RNG.standard_normal((3, 6)) + 0.1 * RNG.standard_normal((80, 6))
+DIGITS, DIGIT = load_digits(return_X_y=True)
+DIGITS = DIGITS / 16.0
+
+
+class TestOrthogonalWeights:
+    @pytest.mark.parametrize("n_hidden", [1, 4, 6, 15])
+    def test_as_many_at_a_time_as_there_are_inputs(self, n_hidden):
+        W = draw_layer(6, n_hidden, weights="orthogonal", scale=2.0, rng=RNG).W
+        for start in range(0, n_hidden, 6):
+            block = W[:, start : start + 6]
+            # Householder vectors are orthogonal to a few eps times the square root of their size.
+            np.testing.assert_allclose(
+                block.T @ block, 4.0 * np.eye(block.shape[1]), atol=100 * np.finfo(float).eps
+            )
+
+    def test_for_every_learner_with_a_random_layer(self):
+        W = pinvlearn.RandomFeatures(4, weights="orthogonal", random_state=0).fit(X).map_.W
+        np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-13)
+        model = pinvlearn.ELMRegressor(4, weights="orthogonal", random_state=0).fit(X, X[:, 0])
+        np.testing.assert_allclose(model.map_.W.T @ model.map_.W, np.eye(4), atol=1e-13)
+
+
+class TestAutoEncoder:
+    def hidden(self, model):
+        """The random layer, drawn again as fit draws it."""
+        stream = pinvlearn._validation.generator(model.random_state).spawn(2)[0]
+        return draw_layer(
+            6, model.n_hidden, activation=model.activation, weights="orthogonal", rng=stream
+        )
+
+    def test_ridge_is_the_least_squares_solution(self):
+        model = ELMAutoEncoder(4, alpha=0.3, random_state=0).fit(X)
+        A = self.hidden(model)(X)
+        A, T = A - A.mean(axis=0), X - X.mean(axis=0)
+        expected = np.linalg.solve(A.T @ A + 0.3 * np.eye(4), A.T @ T)
+        np.testing.assert_allclose(model.coef_, expected, rtol=1e-9)
+        error = np.square(A @ expected - T).sum() / np.square(T).sum()
+        assert model.reconstruction_error_ == pytest.approx(error, rel=1e-9)
+        assert model.alpha_ == 0.3
+
+    def test_l1_meets_the_conditions_of_its_optimum(self):
+        alpha = 3.0
+        model = ELMAutoEncoder(4, penalty="l1", alpha=alpha, max_iter=5000, random_state=0).fit(X)
+        A = self.hidden(model)(X)
+        A, T = A - A.mean(axis=0), X - X.mean(axis=0)
+        slope = 2.0 * A.T @ (T - A @ model.coef_)
+        # The gap is at most 1e-4‖T‖², and a slope off by d costs d² / 4L of the objective.
+        largest = np.linalg.norm(A, 2) ** 2
+        slack = np.sqrt(4 * largest * 1e-4 * np.square(T).sum())
+        assert (np.abs(slope) <= alpha + slack).all()
+        assert (model.coef_ == 0.0).any()
+        assert model.n_iter_ > 1
+        assert "fista" in str(model.report_)
+
+    @pytest.mark.parametrize("penalty", ["ridge", "l1"])
+    def test_more_penalty_rebuilds_less(self, penalty):
+        errors = [
+            ELMAutoEncoder(4, penalty=penalty, alpha=alpha, random_state=0, max_iter=500)
+            .fit(X)
+            .reconstruction_error_
+            for alpha in (0.01, 1.0, 100.0)
+        ]
+        assert errors == sorted(errors)
+        assert 0.0 < errors[0] < 1.0
+
+    def test_a_linear_layer_of_full_width_rebuilds_everything(self):
+        model = ELMAutoEncoder(6, activation="identity", alpha=0.0, random_state=0).fit(X)
+        assert model.reconstruction_error_ < 1e-12
+
+    @pytest.mark.parametrize("penalty", ["ridge", "l1"])
+    def test_sums_fill_the_range(self, penalty):
+        model = ELMAutoEncoder(4, penalty=penalty, activation="identity", random_state=0).fit(X)
+        features = model.transform(X)
+        np.testing.assert_allclose(features.min(axis=0), -1.0, atol=1e-12)
+        np.testing.assert_allclose(features.max(axis=0), 1.0, atol=1e-12)
+        # An affine image of X βᵀ.
+        sums = X @ model.coef_.T
+        for j in range(4):
+            assert abs(np.corrcoef(features[:, j], sums[:, j])[0, 1] - 1.0) < 1e-12
+
+    def test_units_without_weights_are_zero(self):
+        model = ELMAutoEncoder(4, penalty="l1", alpha=1e6, activation="identity").fit(X)
+        assert not model.coef_.any()
+        assert not model.transform(X).any()
+        assert model.reconstruction_error_ == pytest.approx(1.0)
+
+    def test_constant_rows(self):
+        model = ELMAutoEncoder(4, random_state=0).fit(np.ones((10, 3)))
+        assert np.isfinite(model.transform(np.ones((2, 3)))).all()
+        assert model.reconstruction_error_ == 0.0
+
+    def test_fewer_rows_than_units_and_one_column(self):
+        assert ELMAutoEncoder(20, random_state=0).fit_transform(X[:5]).shape == (5, 20)
+        assert ELMAutoEncoder(7, random_state=0).fit_transform(X[:, :1]).shape == (80, 7)
+
+    def test_sparse_rows_give_the_same_layer(self):
+        S = scipy.sparse.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
+        one, two = (ELMAutoEncoder(4, random_state=0).fit(A) for A in (S, S.toarray()))
+        np.testing.assert_allclose(one.transform(S), two.transform(S.toarray()), atol=1e-8)
+
+    def test_single_precision_in_and_out(self):
+        model = ELMAutoEncoder(4, random_state=0).fit(X.astype(np.float32))
+        assert model.transform(X.astype(np.float32)).dtype == np.float32
+        assert model.coef_.dtype == np.float64
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_threads_do_not_change_it(self, n_jobs):
+        rows = RNG.standard_normal((3, 5000)).T
+        model = ELMAutoEncoder(4, n_jobs=n_jobs, random_state=0).fit(rows)
+        alone = ELMAutoEncoder(4, n_jobs=1, random_state=0).fit(rows)
+        np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"penalty": "l2"}, "penalty='l2'.*'ridge', 'l1'"),
+            ({"n_hidden": 0}, "n_hidden=0"),
+            ({"alpha": -1.0}, "alpha=-1.0"),
+            ({"alpha": [0.1, 1.0], "penalty": "l1"}, 'path of alpha belongs to penalty="ridge"'),
+            ({"max_iter": 0}, "max_iter=0"),
+            ({"activation": "swish"}, "activation='swish'"),
+            ({"scale": -1.0}, "scale=-1.0"),
+        ],
+    )
+    def test_bad_parameters(self, options, message):
+        model = ELMAutoEncoder(4).fit(X)
+        before = model.coef_
+        with pytest.raises(ValueError, match=message):
+            model.set_params(**options).fit(X)
+        assert model.coef_ is before
+
+
+class TestDeep:
+    def test_the_map_is_the_stack_of_its_layers(self):
+        model = DeepELMRegressor((5, 4), n_hidden=10, random_state=0).fit(X, X[:, 0])
+        assert isinstance(model.map_, Stack)
+        one, two, top = model.map_.layers
+        assert (one.n_columns, two.n_columns, top.n_columns) == (5, 4, 10)
+        np.testing.assert_array_equal(model.map_(X), top(two(one(X))))
+        assert model.coef_.shape == (10,)
+        rebuilt = [note for note in model.report_.notes if "rebuilds" in note]
+        assert len(rebuilt) == 2
+
+    def test_each_layer_is_fitted_to_the_one_below(self):
+        """The second autoencoder is the one a transformer finds on the first one's features."""
+        model = DeepELMRegressor((5, 4), n_hidden=10, random_state=0).fit(X, X[:, 0])
+        one, two, _ = model.map_.layers
+        map_stream, _ = pinvlearn._validation.generator(0).spawn(2)
+        streams = map_stream.spawn(3)
+        first = ELMAutoEncoder(5, random_state=streams[0]).fit(X)
+        second = ELMAutoEncoder(4, random_state=streams[1]).fit(first.transform(X))
+        np.testing.assert_allclose(one.W, first.map_.W, rtol=1e-12)
+        np.testing.assert_allclose(two.W, second.map_.W, rtol=1e-12)
+
+    def test_the_top_sees_standardised_sums(self):
+        model = DeepELMRegressor((5,), n_hidden=2000, activation="identity", random_state=0)
+        H = model.fit(X, X[:, 0]).map_(X)
+        spread = np.sqrt(H.var(axis=0).mean())
+        # Orthogonal blocks keep the total variance exactly; identity keeps the sums.
+        assert spread == pytest.approx(1.0, rel=1e-9)
+
+    def test_direct_links_put_the_inputs_beside(self):
+        model = DeepELMRegressor((5,), n_hidden=10, direct_links=True, random_state=0)
+        assert model.fit(X, X[:, 0]).coef_.shape == (16,)
+        np.testing.assert_array_equal(model.map_(X)[:, 10:], X)
+
+    @pytest.mark.parametrize("penalty", ["ridge", "l1"])
+    def test_it_learns_digits(self, penalty):
+        train, test, y_train, y_test = train_test_split(DIGITS, DIGIT, random_state=0)
+        model = DeepELMClassifier((100, 60), n_hidden=400, penalty=penalty, random_state=0)
+        assert model.fit(train, y_train).score(test, y_test) > 0.95
+        assert model.loo_scores_.max() > 0.95
+        np.testing.assert_array_equal(model.predict_proba(test).argmax(axis=1), model.predict(test))
+
+    def test_leave_one_out_is_that_of_the_read_out(self):
+        """Refitting the read-out on the fixed map without a row predicts that row the same."""
+        y = np.sin(X[:, 0])
+        model = DeepELMRegressor((4,), n_hidden=10, alpha=0.1, random_state=0).fit(X, y)
+        rest = np.arange(len(X)) != 7
+        again = pinvlearn.PinvRegressor(model.map_, alpha=0.1).fit(X[rest], y[rest])
+        assert model.loo_predictions_[7] == pytest.approx(again.predict(X[7:8])[0], rel=1e-8)
+
+    def test_intervals(self):
+        model = DeepELMRegressor((4,), n_hidden=10, random_state=0).fit(X, X[:, 0])
+        lower, upper = model.predict_interval(X)
+        assert (lower < upper).all()
+
+    def test_clones_and_pickles(self):
+        model = DeepELMClassifier((6,), n_hidden=20, random_state=0).fit(DIGITS[:200], DIGIT[:200])
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict(DIGITS), model.predict(DIGITS))
+        refitted = clone(model).fit(DIGITS[:200], DIGIT[:200])
+        np.testing.assert_array_equal(refitted.coef_, model.coef_)
+
+    def test_sparse_rows(self):
+        S = scipy.sparse.csr_array(DIGITS[:300])
+        model = DeepELMClassifier((20,), n_hidden=50, random_state=0).fit(S, DIGIT[:300])
+        assert model.score(S, DIGIT[:300]) > 0.9
+
+    @pytest.mark.parametrize("layers", [(), 5, "wide", (5, 0), (5, 2.5), None, [[3]]])
+    def test_bad_layers(self, layers):
+        with pytest.raises(ValueError, match="layers"):
+            DeepELMRegressor(layers, n_hidden=5).fit(X, X[:, 0])
+
+    def test_constant_inputs(self):
+        model = DeepELMRegressor((3,), n_hidden=5, random_state=0).fit(
+            np.ones((10, 2)), np.ones(10)
+        )
+        np.testing.assert_allclose(model.predict(np.ones((2, 2))), 1.0)
+
+
+def test_a_stack_is_frozen():
+    stack = Stack((RandomLayer(np.eye(2), np.zeros(2), "identity"),))
+    assert stack.n_columns == 2
+    with pytest.raises(AttributeError):
+        stack.layers = ()
