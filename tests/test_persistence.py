@@ -27,6 +27,8 @@ Y = {
     "Imputer": None,
     "Encoder": None,
     "Fields": None,
+    "PCA": None,
+    "SVD": None,
 }
 PAIRS = np.argwhere(X > 0)
 SMALL = {

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pinvlearn.functional_partial import as_triplets as as_triplets
     from pinvlearn.functional_partial import partial_svd as partial_svd
     from pinvlearn.learners.autoencoder import ELMAutoEncoder as ELMAutoEncoder
+    from pinvlearn.learners.decomposition import FastPCA as FastPCA
+    from pinvlearn.learners.decomposition import FastTruncatedSVD as FastTruncatedSVD
     from pinvlearn.learners.deep import DeepELMClassifier as DeepELMClassifier
     from pinvlearn.learners.deep import DeepELMRegressor as DeepELMRegressor
     from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
@@ -65,7 +67,9 @@ _HOME = {
     "ELMClassifier": "learners.elm",
     "ELMRegressor": "learners.elm",
     "Energy": "linalg.stop",
+    "FastPCA": "learners.decomposition",
     "FastPIClassifier": "learners.fastpi",
+    "FastTruncatedSVD": "learners.decomposition",
     "FlatGradient": "linalg.stop",
     "KernelELMClassifier": "learners.kernel_elm",
     "KernelELMRegressor": "learners.kernel_elm",

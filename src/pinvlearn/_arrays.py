@@ -6,7 +6,8 @@ function assumes checked input: a 2-D float array, a CSR sparse array, or a ``Li
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +24,87 @@ IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 """A dense array of integers."""
 
 Matrix: TypeAlias = Any
-"""Anything with ``shape``, ``dtype``, ``@`` and ``.T``: dense, sparse, or a ``LinearOperator``."""
+"""Anything with ``shape``, ``dtype``, ``@`` and ``.T``: dense, sparse, `Shifted`, an operator."""
+
+CANCELLED = 100.0
+"""Ratio of ‖X‖² to ‖X - left rightᵀ‖² above which products are taken of the difference itself:
+formed from those of X they would lose more than two digits."""
+
+BLOCK_ENTRIES = 2**21
+"""Entries (16 MiB in float64) of the dense row blocks that `Shifted` makes where it must."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """X - left rightᵀ by its parts, so that centring a matrix neither copies nor fills it.
+
+    With ones on the left and the column means on the right these are the centred rows of X, dense
+    or sparse.  Transposes, multiples and products are of the same kind.
+    """
+
+    X: Matrix
+    left: Array
+    right: Array
+
+    __array_ufunc__ = None  # ndarray @ Shifted is nobody's business
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.left), len(self.right)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """That of X."""
+        dtype: np.dtype[np.floating[Any]] = self.X.dtype
+        return dtype
+
+    @property
+    def T(self) -> Shifted:
+        """The transpose."""
+        return Shifted(self.X.T, self.right, self.left)
+
+    def __mul__(self, factor: float) -> Shifted:
+        return Shifted(self.X * factor, self.left, self.right * factor)
+
+    def __matmul__(self, Y: Array) -> Array:
+        product: Array = self.X @ Y
+        product -= np.multiply.outer(self.left, self.right @ Y)
+        return product
+
+    def squared_norm(self) -> float:
+        """‖X - left rightᵀ‖²_F."""
+        raw = squared_norm(self.X)
+        left, right = self.left.astype(np.float64), self.right.astype(np.float64)
+        rest = raw - 2.0 * (left @ (self.X @ right)) + (left @ left) * (right @ right)
+        if raw > CANCELLED * rest:
+            rest = sum(float(np.vdot(block, block)) for block in self._blocks())
+        return float(rest)
+
+    def gram(self) -> Array:
+        """(X - left rightᵀ)ᵀ(X - left rightᵀ) in float64, from XᵀX where that loses no digits."""
+        if self.dtype == np.float64:
+            G = gram(self.X)
+            raw = np.trace(G)
+            moved = self.X.T @ self.left - (0.5 * self.left @ self.left) * self.right
+            # Rank-two update in place; the transpose of a symmetric array is Fortran-ordered.
+            blas("ger", G)(-1.0, moved, self.right, a=G.T, overwrite_a=True)
+            blas("ger", G)(-1.0, self.right, moved, a=G.T, overwrite_a=True)
+            if raw <= CANCELLED * np.trace(G):
+                return G
+        G = np.zeros((self.shape[1], self.shape[1]))
+        for block in self._blocks():
+            G += block.T @ block
+        return G
+
+    def _blocks(self) -> Iterator[Array]:
+        """Rows of the difference as dense float64 blocks."""
+        size = max(1, BLOCK_ENTRIES // self.shape[1])
+        X = self.X.tocsr() if is_sparse(self.X) else self.X
+        right = self.right.astype(np.float64)
+        for start in range(0, self.shape[0], size):
+            rows = slice(start, start + size)
+            yield to_dense(X[rows]) - np.multiply.outer(self.left[rows], right)
 
 
 def is_sparse(A: Matrix) -> bool:
@@ -36,10 +117,17 @@ def is_operator(A: Matrix) -> bool:
     return isinstance(A, scipy.sparse.linalg.LinearOperator)
 
 
+def is_dense(A: Matrix) -> bool:
+    """Whether A is an array, shifted or not."""
+    return isinstance(A.X if isinstance(A, Shifted) else A, np.ndarray)
+
+
 def to_dense(A: Matrix) -> Array:
     """A as a dense array; a ``LinearOperator`` is multiplied by the identity."""
     if is_sparse(A):
         dense: Array = A.toarray()
+    elif isinstance(A, Shifted):
+        dense = to_dense(A.X) - np.multiply.outer(A.left, A.right)
     elif is_operator(A):
         dense = A @ np.eye(A.shape[1], dtype=A.dtype)
     else:
@@ -48,13 +136,17 @@ def to_dense(A: Matrix) -> Array:
 
 
 def max_abs(A: Matrix) -> float:
-    """Largest magnitude among the entries, without a temporary of A's size."""
+    """Largest magnitude among the entries, without a temporary of A's size; a bound if shifted."""
+    if isinstance(A, Shifted):
+        return max_abs(A.X) + max_abs(A.left) * max_abs(A.right)
     entries = A.data if is_sparse(A) else A
     return float(max(entries.max(), -entries.min())) if entries.size else 0.0
 
 
 def squared_norm(A: Matrix) -> float:
     """‖A‖²_F of an explicit matrix, accumulated in float64."""
+    if isinstance(A, Shifted):
+        return A.squared_norm()
     entries = A.data if is_sparse(A) else A
     if entries.dtype == np.float64:
         return float(np.vdot(entries, entries))
@@ -85,11 +177,17 @@ def times(A: Matrix, X: Array) -> Array:
     if isinstance(A, np.ndarray):
         product: Array = (X.T @ A.T).T
         return product
+    if isinstance(A, Shifted):
+        product = times(A.X, X)
+        product -= np.multiply.outer(A.left, A.right @ X)
+        return product
     return np.asfortranarray(A @ X)
 
 
 def gram(A: Matrix) -> Array:
     """AᵀA as a dense float64 array (``A.T @ A`` of NumPy is one syrk and releases the GIL)."""
+    if isinstance(A, Shifted):
+        return A.gram()
     if A.dtype != np.float64:
         A = A.astype(np.float64)
     if is_sparse(A):

@@ -106,7 +106,7 @@ def decompose(
     if getattr(stop, "relative", False):
         stop = stop.absolute(norm_estimate(scaled, rng.spawn(1)[0]))  # type: ignore[union-attr]
     elif stop is not None and scale != 1.0:
-        stop = _on_scaled(stop, scale)
+        stop = on_scaled_matrix(stop, scale)
     name, reason = choose(A, rank, stop) if method == "auto" else (method, "chosen by the caller")
     if not is_operator(A) and max_abs(A) == 0.0:
         return _zero(A, 0 if stop is not None else rank)
@@ -131,7 +131,7 @@ def _unresolved(result: SVD, A: Matrix) -> bool:
     return affordable and bool(result.s[-1] <= 10 * GRAM_RESOLUTION * result.s[0])
 
 
-def _on_scaled(stop: Stop, scale: float) -> Stop:
+def on_scaled_matrix(stop: Stop, scale: float) -> Stop:
     """An absolute rule for A as a rule for scale·A; ranks and energies have no scale."""
     if hasattr(stop, "absolute"):
         rule: Stop = stop.absolute(scale)

@@ -11,13 +11,14 @@ SIAM Review 53(2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, Matrix, gram, is_operator, is_sparse, times
+from pinvlearn._arrays import Array, Matrix, gram, is_dense, times
 from pinvlearn.linalg.dense import unresolved_notes
 from pinvlearn.linalg.orthonormal import (
     column_norms,
@@ -71,7 +72,7 @@ def block_krylov(
         normal = _normal_product(A, width * (2 + rank // width))
     with watch("krylov"):
         start = rng.standard_normal((width, n)).astype(A.dtype, copy=False).T
-        space = _krylov_space(normal, start, rank, most, watch_values=n_power is None)
+        space = krylov_space(normal, start, rank, most, _settled if n_power is None else None)
     with watch("vectors"):
         U, s, Vt = _rayleigh_ritz(A, space)
     notes = unresolved_notes(s)
@@ -131,7 +132,7 @@ def _orthonormal(Y: Array) -> Array:
     return Q
 
 
-class _Normal:
+class NormalProduct:
     """X ↦ AᵀAX, keeping A·X of every block, or through an explicit Gram matrix."""
 
     def __init__(self, A: Matrix, G: Array | None) -> None:
@@ -145,16 +146,24 @@ class _Normal:
         return times(self.A.T, self.images[-1])
 
 
-def _normal_product(A: Matrix, columns: int) -> _Normal:
+def _normal_product(A: Matrix, columns: int) -> NormalProduct:
     """AᵀA for so many columns in all: formed where that is fewer flops."""
     m, n = A.shape
-    dense = not (is_sparse(A) or is_operator(A))
     formed = m * n**2 + 2 * n**2 * columns < 4 * m * n * columns
-    return _Normal(A, gram(A) if dense and A.dtype == np.float64 and formed else None)
+    return NormalProduct(A, gram(A) if is_dense(A) and A.dtype == np.float64 and formed else None)
+
+
+Settled = Callable[[Array, Array], bool]
+"""Whether Ritz values, in rising order, with residuals of these norms are good enough."""
+
+
+def _settled(values: Array, residuals: Array) -> bool:
+    limit = SETTLED * np.maximum(values, 0.0) * max(float(values[0]), 0.0)
+    return bool(np.all(residuals**2 <= limit))
 
 
 @dataclass(frozen=True, eq=False)
-class _Space:
+class Space:
     """A block Krylov space: its basis, wanted Ritz vectors in it, and A times the basis."""
 
     basis: Array
@@ -164,9 +173,10 @@ class _Space:
     settled: bool
 
 
-def _krylov_space(
-    normal: _Normal, start: Array, rank: int, most: int, *, watch_values: bool
-) -> _Space:
+def krylov_space(
+    normal: NormalProduct, start: Array, rank: int, most: int, enough: Settled | None
+) -> Space:
+    """At most `most` blocks from `start`, until `enough` says so; None asks for all of them."""
     basis = _orthonormal(start)
     n = basis.shape[0]
     T: Array = np.zeros((0, 0))
@@ -178,19 +188,18 @@ def _krylov_space(
         T = _bordered(T, C)
         found = min(independent(R, norms), n - basis.shape[1])
         done = found == 0 or step == most
-        settled = found == 0 or not watch_values
-        if done or (watch_values and len(T) >= rank):
+        settled = found == 0 or enough is None
+        if done or (enough is not None and len(T) >= rank):
             first = max(len(T) - rank, 0)
             values, X = scipy.linalg.eigh(
                 T, check_finite=False, subset_by_index=(first, len(T) - 1)
             )
             residuals = column_norms(R @ X[-last.shape[1] :])
-            limit = SETTLED * np.maximum(values, 0.0) * max(float(values[0]), 0.0)
-            settled = settled or bool(np.all(residuals**2 <= limit))
-        if done or (watch_values and len(T) >= rank and settled):
+            settled = settled or (enough is not None and enough(values, residuals))
+        if done or (enough is not None and len(T) >= rank and settled):
             break
         basis = np.asfortranarray(np.hstack([basis, Q_new[:, :found]]))
-    return _Space(basis, X[:, ::-1], normal.images, step, settled)
+    return Space(basis, X[:, ::-1], normal.images, step, settled)
 
 
 def _bordered(T: Array, C: Array) -> Array:
@@ -203,7 +212,7 @@ def _bordered(T: Array, C: Array) -> Array:
     return grown
 
 
-def _rayleigh_ritz(A: Matrix, space: _Space) -> tuple[Array, Array, Array]:
+def _rayleigh_ritz(A: Matrix, space: Space) -> tuple[Array, Array, Array]:
     """SVD of A restricted to the wanted Ritz vectors.
 
     Their images under A are nearly orthogonal with norms near the singular values, which is where

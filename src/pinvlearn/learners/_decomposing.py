@@ -1,0 +1,275 @@
+"""What `FastPCA` and `FastTruncatedSVD` share: checks, the summary of `partial_fit`, the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn._validation import (
+    check_choice,
+    check_count,
+    check_finite,
+    check_nonnegative,
+    generator,
+)
+from pinvlearn.learners._readout import unchanged_on_failure
+from pinvlearn.linalg.driver import DENSE_ENTRIES, METHODS
+from pinvlearn.linalg.principal import (
+    Axes,
+    Scatter,
+    blurred,
+    choose_axes,
+    gram_axes,
+    principal_axes,
+)
+from pinvlearn.linalg.stop import Energy, Stop
+
+SAME_AS = {"full": "exact", "covariance_eigh": "gram"}
+"""scikit-learn's names for methods that have another one here."""
+
+SOLVERS = ("auto", *METHODS, *SAME_AS, "arpack")
+NEED_RANK = ("arpack", "block-krylov", "randomized")
+NORMALIZERS = ("auto", "QR", "LU", "none")
+
+
+class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """fit, partial_fit and the choice of components; a subclass says what is decomposed."""
+
+    _solver_name: ClassVar[str]
+    """The parameter that names the method."""
+    _dtype: np.dtype[Any]
+    """Precision of the attributes: that of X."""
+    _fewest: ClassVar[int]
+    """Smallest number of components that makes sense."""
+    _also: ClassVar[str] = ""
+    """What else `n_components` may be, for messages."""
+    _solved: ClassVar[frozenset[str]]
+    """Attributes that are computed from `summary_` when they are first asked for."""
+
+    def _fit(self, X: Matrix) -> None:
+        """Set all attributes from checked rows."""
+        raise NotImplementedError
+
+    def _solve(self, summary: Scatter) -> None:
+        """Set the attributes that `_solved` names from the summary."""
+        raise NotImplementedError
+
+    @property
+    def _needs_small_values(self) -> bool:
+        """Whether "auto" should spare no effort for singular values that are small."""
+        raise NotImplementedError
+
+    def fit(self, X: Matrix, y: Any = None) -> Any:
+        """Find the components of the rows of X.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+            Unchanged if the fit fails or is interrupted.
+        """
+        with unchanged_on_failure(self):
+            self._forget(name for name in vars(self) if name.endswith("_"))
+            self._check_parameters()
+            self._fit(self._checked(X, reset=True, least=2))
+        return self
+
+    def partial_fit(self, X: Matrix, y: Any = None) -> Any:
+        """Add the rows of X, one or more, to those seen by earlier calls.
+
+        The rows are summed up by their number, mean and products about it, n_features² numbers in
+        all, and forgotten.  Components are found when they are first asked for.  However the rows
+        were cut into pieces, they are those of ``fit`` by ``"gram"`` to rounding: singular values
+        below 1e-8 of the largest are not resolved.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            self._check_parameters()
+            seen: Scatter | None = vars(self).get("summary_")
+            if seen is None and "components_" in vars(self):
+                raise ValueError(
+                    "fit keeps no summary that partial_fit could add to. Start with partial_fit "
+                    "on the first rows too, or on a clone."
+                )
+            if self._method not in ("auto", "gram"):
+                raise ValueError(
+                    f"{self._solver_name}={getattr(self, self._solver_name)!r} needs all rows at "
+                    'once; partial_fit works with "auto" and "gram".'
+                )
+            X = self._checked(X, reset=seen is None)
+            self._rank_and_stop((X.shape[1], X.shape[1]))
+            if X.shape[1] ** 2 > DENSE_ENTRIES:
+                raise ValueError(
+                    f"partial_fit keeps n_features² numbers; with n_features={X.shape[1]} that is "
+                    f"{8e-9 * X.shape[1] ** 2:.0f} GB. Use fit, which needs no such array."
+                )
+            new = Scatter.of(X)
+            self._forget(self._solved)
+            self.summary_ = new if seen is None else seen + new
+            self.n_samples_ = self.summary_.count
+            self._dtype = X.dtype if seen is None else np.result_type(self._dtype, X.dtype)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for what is not there: after partial_fit, what has yet to be solved for.
+        if name in type(self)._solved and "summary_" in vars(self):
+            self._solve(self.summary_)
+            return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _forget(self, names: Any) -> None:
+        for name in list(names):
+            self.__dict__.pop(name, None)
+
+    @property
+    def _method(self) -> str:
+        """The method asked for, by the name it has here."""
+        given = getattr(self, self._solver_name)
+        return SAME_AS.get(given, given)
+
+    def _check_parameters(self) -> None:
+        check_choice(self._solver_name, getattr(self, self._solver_name), SOLVERS)
+        check_choice("power_iteration_normalizer", self.power_iteration_normalizer, NORMALIZERS)
+        check_nonnegative("tol", self.tol)
+        if check_count("n_oversamples", self.n_oversamples, least=1) is None:
+            raise ValueError("n_oversamples=None must be an integer of at least 1.")
+
+    def _checked(self, X: Any, *, reset: bool, least: int = 1) -> Matrix:
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=least,
+            reset=reset,
+        )
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        return scipy.sparse.csr_array(X) if is_sparse(X) else X
+
+    def _axes(self, A: Matrix, n_power: int | None) -> Axes:
+        """The axes of the rows A, before the whole spectrum is cut to a fraction of it."""
+        rank, stop = self._rank_and_stop(A.shape)
+        method, reason = self._method, "chosen by the caller"
+        if method == "auto" and isinstance(self.n_components, str):
+            method, reason = "exact", "the likelihood asks for the small variances too"
+        elif method == "auto":
+            method, reason = choose_axes(A.shape, rank, stop)
+        rng = generator(self.random_state)
+        axes = principal_axes(
+            A,
+            rank,
+            method=method,
+            reason=reason,
+            stop=stop,
+            tol=self.tol,
+            n_oversamples=self.n_oversamples,
+            n_power=n_power,
+            rng=rng,
+        )
+        small = self._needs_small_values and A.shape[0] * A.shape[1] <= DENSE_ENTRIES
+        if small and self._method == "auto" and stop is None and blurred(axes):
+            reason = f"values below 1e-5 of the largest are wanted, which {method} blurs"
+            axes = principal_axes(A, rank, method="exact", reason=reason, rng=rng)
+        if method == "randomized" and self.power_iteration_normalizer in ("LU", "none"):
+            note = f"every step is made orthonormal, not {self.power_iteration_normalizer}"
+            axes = replace(axes, report=axes.report.with_notes(note))
+        return axes
+
+    def _summary_axes(self, G: Array, count: int) -> Axes:
+        """The same from the products of the columns of `count` rows."""
+        p, rng = len(G), generator(self.random_state)
+        rank, stop = self._rank_and_stop((p, p))
+        axes = gram_axes(G, min(p if rank is None else rank, count), rng)
+        if stop is not None:
+            # Any matrix with these products will do, so the rule sees diag(s)·Vt.
+            root = axes.s[:, None] * axes.Vt
+            axes = principal_axes(root, None, method="adaptive", stop=stop, rng=rng)
+        reason = f"products of {count} rows were summed up; {axes.report.reason}"
+        notes = axes.report.notes
+        if rank is not None and count < rank:
+            notes += (f"{rank} components were asked for, {count} rows have been seen",)
+        return replace(axes, report=replace(axes.report, reason=reason, notes=notes))
+
+    def _cut(self, axes: Axes) -> Axes:
+        """As many axes as hold the fraction asked for, where one was."""
+        if not isinstance(self.n_components, float | np.floating):
+            return axes
+        if axes.total == 0.0:
+            return axes.keep(1)
+        held = np.cumsum(axes.s.astype(np.float64) ** 2) / axes.total
+        k = int(np.searchsorted(held, self.n_components, side="right")) + 1
+        return axes.keep(min(k, len(axes.s)))
+
+    def _rank_and_stop(self, shape: tuple[int, int]) -> tuple[int | None, Stop | None]:
+        """A number of components, a rule that finds it, or neither: the whole spectrum."""
+        wanted, method, small = self.n_components, self._method, min(shape)
+        solver = f"{self._solver_name}={getattr(self, self._solver_name)!r}"
+        if callable(wanted):
+            if method not in ("auto", "adaptive"):
+                raise ValueError(
+                    f'n_components={wanted!r} is a stop rule; it needs {self._solver_name}="auto" '
+                    f'or "adaptive", not {solver}.'
+                )
+            return None, wanted
+        if method == "adaptive":
+            raise ValueError(
+                f"{solver} needs a stop rule as n_components, for instance Energy(0.9)."
+            )
+        fraction = isinstance(wanted, float | np.floating) and 0.0 < wanted < 1.0
+        if (fraction or wanted == "mle") and method in NEED_RANK:
+            kind = "a string" if wanted == "mle" else "a fraction"
+            raise ValueError(f"n_components={wanted!r} cannot be {kind} with {solver}.")
+        if fraction:
+            # Where no Gram matrix fits, a basis grows until it holds the fraction.
+            fits = small**2 <= DENSE_ENTRIES or method != "auto"
+            return None, None if fits else Energy(float(wanted))
+        if wanted is None or wanted == "mle":
+            return (small - 1 if method == "arpack" else small) if wanted is None else None, None
+        self._check_count(wanted, small, solver, shape)
+        return int(wanted), None
+
+    def _check_count(self, wanted: Any, small: int, solver: str, shape: tuple[int, int]) -> None:
+        least = 1 if self._method in NEED_RANK else self._fewest
+        inside = isinstance(wanted, Integral) and least <= int(wanted) <= small
+        if not inside or isinstance(wanted, bool):
+            raise ValueError(
+                f"n_components={wanted!r} must be between {least} and min(n_samples, n_features)="
+                f"{small} with {solver}, a fraction between 0 and 1{self._also}, or a stop rule; "
+                f"n_samples={shape[0]} and n_features={shape[1]}."
+            )
+        if self._method == "arpack" and wanted == small:
+            raise ValueError(
+                f"n_components={wanted!r} must be strictly less than min(n_samples, n_features)="
+                f"{small} with {solver}."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)

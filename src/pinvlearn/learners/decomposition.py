@@ -1,0 +1,441 @@
+"""Principal component analysis and truncated SVD, drop-in for scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from pinvlearn._arrays import Array, Matrix, is_sparse, squared_norm
+from pinvlearn._validation import check_count
+from pinvlearn.learners._decomposing import Decomposition
+from pinvlearn.linalg.principal import Axes, Scatter, centred
+from pinvlearn.linalg.svd import cutoff_gain, default_rcond
+
+
+class FastPCA(Decomposition):
+    r"""Principal component analysis, drop-in for scikit-learn's ``PCA``.
+
+    With X̄ the rows of X minus their mean, the components are the k rows of V minimising
+    ‖X̄ - X̄VᵀV‖_F: the leading right singular vectors of X̄, or eigenvectors of its covariance.
+    X̄ is not formed (but by "exact"), so sparse X stays sparse and dense X is not copied.
+
+    Parameters
+    ----------
+    n_components : int, float, "mle", stop rule or None, default=None
+        How many components to keep.  A float between 0 and 1 is the fraction of the variance they
+        must explain; "mle" is Minka's choice [Minka00]; a rule (`Tolerance`, `FlatGradient`,
+        `Energy`, `Rank`, or a callable of the error sequence) grows a basis until it is satisfied.
+        None keeps min(n_samples, n_features).
+    copy : bool, default=True
+        For compatibility: X is never written to.
+    whiten : bool, default=False
+        Divide the outputs by their standard deviations.  A direction without variance gives 0.
+    svd_solver : str, default="auto"
+        - "auto": "gram" up to a smaller side of 1000, or where more than an eighth of all
+          components are wanted, else "block-krylov"; "exact" after either if it finds values
+          below 1e-5 of the largest and `whiten` divides by them; `report_` says which and why.
+        - "gram", or "covariance_eigh": eigenvectors of the smaller of X̄ᵀX̄ and X̄X̄ᵀ.  Variances
+          are exact to 1e-15 of the largest.
+        - "exact", or "full": LAPACK's SVD of X̄.
+        - "block-krylov", "randomized": approximate, for a given number.
+        - "arpack": SciPy's ``svds``.
+        - "adaptive": for stop rules.
+    tol : float, default=0.0
+        Relative accuracy of "arpack"; 0 is machine precision.
+    iterated_power : int or "auto", default="auto"
+        Power iterations of "randomized", steps of "block-krylov".
+    n_oversamples : int, default=10
+        Extra samples of "randomized".
+    power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
+        For compatibility: every step of "randomized" is made orthonormal.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the randomised methods.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Orthonormal rows, by falling variance.  The largest entry of each is positive, which is
+        also the rule of scikit-learn's PCA.
+    explained_variance_ : array of shape (n_components,)
+        Variance of each output, with n_samples - 1 in the denominator.
+    explained_variance_ratio_ : array of shape (n_components,)
+        The same as fractions of the variance of X.
+    singular_values_ : array of shape (n_components,)
+        Norms of the columns of X̄Vᵀ.
+    mean_ : array of shape (n_features,)
+    n_components_ : int
+    n_samples_ : int
+    noise_variance_ : float
+        Mean variance of the directions left out, of which there are min(n_samples, n_features) -
+        n_components [TB99].
+    report_ : Report
+        What was done, why, how exactly, and how long it took.
+    summary_ : Scatter
+        After `partial_fit`: number of rows, their mean and their products about it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Cost of "gram": mn·min(m, n) flops in one pass; of "block-krylov" about 4mn·n_components flops
+    in each of its passes.
+
+    Deviations from scikit-learn: every method takes sparse X; "auto" has a policy of its own;
+    `fit_transform` is `fit` followed by `transform`, to the bit; with ``whiten=True``
+    `get_covariance`, `get_precision` and `score` are those of the data, while scikit-learn's are
+    multiplied by the variances once more; where ``noise_variance_`` is 0, `score` is the density
+    within the span of the components.
+
+    References
+    ----------
+    [Minka00] T.P. Minka (2000). Automatic choice of dimensionality for PCA. NIPS 13.
+
+    [TB99] M.E. Tipping, C.M. Bishop (1999). Probabilistic principal component analysis. J. R.
+    Statist. Soc. B 61(3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pinvlearn import FastPCA
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> pca = FastPCA(n_components=0.9).fit(X)
+    >>> pca.n_components_, np.round(pca.explained_variance_ratio_, 4)
+    (1, array([0.9924]))
+    >>> rows = FastPCA()
+    >>> for row in X:
+    ...     _ = rows.partial_fit([row])
+    >>> np.round(rows.singular_values_, 5)
+    array([6.30061, 0.5498 ])
+    """
+
+    _solver_name = "svd_solver"
+    _fewest = 0
+    _also = ', "mle"'
+    _solved = frozenset(
+        {
+            "components_",
+            "explained_variance_",
+            "explained_variance_ratio_",
+            "mean_",
+            "n_components_",
+            "noise_variance_",
+            "report_",
+            "singular_values_",
+        }
+    )
+
+    def __init__(
+        self,
+        n_components: Any = None,
+        *,
+        copy: bool = True,
+        whiten: bool = False,
+        svd_solver: str = "auto",
+        tol: float = 0.0,
+        iterated_power: Any = "auto",
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.copy = copy
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.random_state = random_state
+
+    def transform(self, X: Matrix) -> Array:
+        """(X - mean) Vᵀ, divided by the standard deviations if `whiten`."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        output: Array = X @ self.components_.T
+        output -= self.mean_ @ self.components_.T
+        if self.whiten:
+            output *= cutoff_gain(np.sqrt(self.explained_variance_), self._rcond)
+        return output
+
+    def inverse_transform(self, X: Matrix) -> Array:
+        """Rows in the space of the features from rows in that of the components."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        if self.whiten:
+            X = X * np.sqrt(self.explained_variance_)
+        rows: Array = X @ self.components_
+        return rows + self.mean_
+
+    def get_covariance(self) -> Array:
+        """The covariance of the model: Vᵀ(diag(λ) - σ²)V + σ², [TB99] Eq. (7)."""
+        check_is_fitted(self)
+        above = (self.explained_variance_ - self.noise_variance_).clip(min=0.0)
+        covariance: Array = (self.components_.T * above) @ self.components_
+        covariance.flat[:: len(covariance) + 1] += self.noise_variance_
+        return covariance
+
+    def get_precision(self) -> Array:
+        """The inverse of `get_covariance`, its pseudo-inverse where it is singular."""
+        check_is_fitted(self)
+        noise = 1.0 / self.noise_variance_ if self.noise_variance_ > 0.0 else 0.0
+        precision: Array = (self.components_.T * (self._gains - noise)) @ self.components_
+        precision.flat[:: len(precision) + 1] += noise
+        return precision
+
+    def score_samples(self, X: Matrix) -> Array:
+        """Log-likelihood of each row under the model, [TB99] Eq. (4)."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        projected: Array = X @ self.components_.T - self.mean_ @ self.components_.T
+        projected, gains = projected.astype(np.float64), self._gains.astype(np.float64)
+        distance = projected**2 @ gains
+        used, log_volume = np.count_nonzero(gains), -np.log(gains[gains > 0.0]).sum()
+        if self.noise_variance_ > 0.0:
+            left = self.n_features_in_ - len(gains)
+            outside = _squared_distances(X, self.mean_) - (projected**2).sum(axis=1)
+            distance += outside.clip(min=0.0) / self.noise_variance_
+            used, log_volume = used + left, log_volume + left * np.log(self.noise_variance_)
+        likelihood: Array = -0.5 * (distance + used * np.log(2.0 * np.pi) + log_volume)
+        return likelihood
+
+    def score(self, X: Matrix, y: Any = None) -> float:
+        """Mean log-likelihood of the rows."""
+        return float(self.score_samples(X).mean())
+
+    @property
+    def _rcond(self) -> float:
+        shape = self.n_samples_, self.n_features_in_
+        return default_rcond(shape, self.components_.dtype)
+
+    @property
+    def _gains(self) -> Array:
+        """Inverse variances of the model along the components; 0 where there is none."""
+        variance = np.maximum(self.explained_variance_, self.noise_variance_)
+        return cutoff_gain(variance, self._rcond)
+
+    @property
+    def _needs_small_values(self) -> bool:
+        return bool(self.whiten)  # which divides by them; else their variances do not count
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.iterated_power != "auto":
+            check_count("iterated_power", self.iterated_power)
+
+    def _fit(self, X: Matrix) -> None:
+        power = None if self.iterated_power == "auto" else self.iterated_power
+        A = centred(X)
+        if self.n_components == "mle":
+            self._check_likelihood(A.shape)
+        axes = self._axes(A, power)
+        self.n_samples_ = A.shape[0]
+        self._dtype = X.dtype
+        self._set(axes, A.right)
+
+    def _solve(self, summary: Scatter) -> None:
+        if self.n_components == "mle":
+            self._check_likelihood((summary.count, len(summary.mean)))
+        self._set(self._summary_axes(summary.products, summary.count), summary.mean)
+
+    def _check_likelihood(self, shape: tuple[int, int]) -> None:
+        if shape[0] < shape[1]:
+            raise ValueError(
+                "n_components='mle' is only supported if n_samples >= n_features; there are "
+                f"{shape[0]} rows and {shape[1]} columns."
+            )
+
+    def _set(self, axes: Axes, mean: Array) -> None:
+        n, p = self.n_samples_, len(mean)
+        spread = max(n - 1, 1)
+        axes = self._cut(axes)
+        if self.n_components == "mle":
+            axes = axes.keep(likely_rank(axes.s**2 / spread, n))
+        k, dtype = len(axes.s), self._dtype
+        variance = axes.s.astype(np.float64) ** 2 / spread
+        total = axes.total / spread
+        rest = min(n, p) - k
+        self.components_ = axes.Vt.astype(dtype, copy=False)
+        self.explained_variance_ = variance.astype(dtype)
+        ratio = variance / total if total > 0.0 else np.zeros(k)
+        self.explained_variance_ratio_ = ratio.astype(dtype)
+        self.singular_values_ = axes.s.astype(dtype)
+        self.mean_ = mean.astype(dtype, copy=False)
+        self.n_components_ = k
+        self.noise_variance_ = max(total - float(variance.sum()), 0.0) / rest if rest else 0.0
+        self.report_ = axes.report
+
+
+class FastTruncatedSVD(Decomposition):
+    """Truncated SVD (latent semantic analysis), drop-in for scikit-learn's ``TruncatedSVD``.
+
+    The components are the k rows of V minimising ‖X - XVᵀV‖_F: X is not centred.
+
+    Parameters
+    ----------
+    n_components : int, float, stop rule or None, default=2
+        How many components to keep.  A float between 0 and 1 is the fraction of the sum of squares
+        ‖X‖²_F they must hold; a rule (`Tolerance`, `FlatGradient`, `Energy`, `Rank`, or a callable
+        of the error sequence) grows a basis until it is satisfied; None keeps all.
+    algorithm : str, default="auto"
+        "auto", "gram", "exact", "block-krylov", "randomized", "arpack" or "adaptive", as
+        `FastPCA` has them.  "auto" goes on to "exact" if a wanted value is below 1e-5 of the
+        largest and X is not too large to be made dense.
+    n_iter : int, default=5
+        Power iterations of "randomized".
+    n_oversamples : int, default=10
+        Extra samples of "randomized".
+    power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
+        For compatibility: every step of "randomized" is made orthonormal.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the randomised methods.
+    tol : float, default=0.0
+        Relative accuracy of "arpack"; 0 is machine precision.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Orthonormal rows, by falling singular value.  The largest entry of each is positive.
+    explained_variance_ : array of shape (n_components,)
+        Variance of each output, with n_samples in the denominator.
+    explained_variance_ratio_ : array of shape (n_components,)
+        The same as fractions of the variance of X.
+    singular_values_ : array of shape (n_components,)
+        Norms of the columns of XVᵀ.
+    n_components_ : int
+    n_samples_ : int
+    report_ : Report
+        What was done, why, how exactly, and how long it took.
+    summary_ : Scatter
+        After `partial_fit`: number of rows, their mean and their products about it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from scipy.sparse import random_array
+    >>> from pinvlearn import FastTruncatedSVD
+    >>> X = random_array((500, 200), density=0.05, rng=0)
+    >>> lsa = FastTruncatedSVD(n_components=10, random_state=0)
+    >>> lsa.fit_transform(X).shape
+    (500, 10)
+    """
+
+    _solver_name = "algorithm"
+    _fewest = 1
+    _solved = frozenset(
+        {
+            "components_",
+            "explained_variance_",
+            "explained_variance_ratio_",
+            "n_components_",
+            "report_",
+            "singular_values_",
+        }
+    )
+
+    def __init__(
+        self,
+        n_components: Any = 2,
+        *,
+        algorithm: str = "auto",
+        n_iter: int = 5,
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
+        random_state: Any = None,
+        tol: float = 0.0,
+    ) -> None:
+        self.n_components = n_components
+        self.algorithm = algorithm
+        self.n_iter = n_iter
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.random_state = random_state
+        self.tol = tol
+
+    def transform(self, X: Matrix) -> Array:
+        """X Vᵀ."""
+        check_is_fitted(self)
+        output: Array = self._checked(X, reset=False) @ self.components_.T
+        return output
+
+    def inverse_transform(self, X: Matrix) -> Array:
+        """Rows in the space of the features from rows in that of the components."""
+        check_is_fitted(self)
+        rows: Array = check_array(X, dtype=[np.float64, np.float32]) @ self.components_
+        return rows
+
+    @property
+    def _needs_small_values(self) -> bool:
+        return True  # beside a dominant mean, all that is of interest is small
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if check_count("n_iter", self.n_iter) is None:
+            raise ValueError("n_iter=None must be an integer of at least 0.")
+
+    def _fit(self, X: Matrix) -> None:
+        axes = self._cut(self._axes(X, self.n_iter if self.algorithm == "randomized" else None))
+        self.n_samples_ = X.shape[0]
+        self._dtype = X.dtype
+        outputs = X @ axes.Vt.T
+        self._set(axes, outputs.var(axis=0, dtype=np.float64), squared_norm(centred(X)))
+
+    def _solve(self, summary: Scatter) -> None:
+        axes = self._cut(self._summary_axes(summary.about_zero(), summary.count))
+        spread = np.einsum("ij,ij->i", axes.Vt @ summary.products, axes.Vt)
+        self._set(axes, spread / summary.count, float(np.trace(summary.products)))
+
+    def _set(self, axes: Axes, variance: Array, total: float) -> None:
+        dtype = self._dtype
+        self.components_ = axes.Vt.astype(dtype, copy=False)
+        self.explained_variance_ = variance.astype(dtype)
+        ratio = variance * self.n_samples_ / total if total > 0.0 else np.zeros_like(variance)
+        self.explained_variance_ratio_ = ratio.astype(dtype)
+        self.singular_values_ = axes.s.astype(dtype)
+        self.n_components_ = len(axes.s)
+        self.report_ = axes.report
+
+
+def likely_rank(variance: Array, n: int) -> int:
+    """The number of components of the largest evidence, [Minka00] Eq. (30), among 1 … p - 1.
+
+    Variances below 1e-15 cannot be components, as in scikit-learn.
+    """
+    p, tiny = len(variance), 1e-15
+    spectrum = variance.astype(np.float64)
+    evidence = np.full(p, -np.inf)
+    index = np.arange(p)
+    for k in range(1, p):
+        if spectrum[k - 1] < tiny:
+            break
+        noise = max(tiny, spectrum[k:].mean())
+        flattened = np.where(index < k, spectrum, noise)
+        i, j = np.nonzero(index[:k, None] < index)
+        gaps = (spectrum[i] - spectrum[j]) * (1.0 / flattened[j] - 1.0 / flattened[i])
+        free = p * k - k * (k + 1) / 2.0
+        halves = (p - index[:k]) / 2.0
+        with np.errstate(divide="ignore"):
+            curvature = np.log(gaps).sum() + len(gaps) * np.log(n)
+        evidence[k] = (
+            (scipy.special.gammaln(halves) - np.log(np.pi) * halves).sum()
+            - k * np.log(2.0)
+            - 0.5 * n * (np.log(spectrum[:k]).sum() + (p - k) * np.log(noise))
+            + 0.5 * (free + k) * np.log(2.0 * np.pi)
+            - 0.5 * curvature
+            - 0.5 * k * np.log(n)
+        )
+    return max(int(np.argmax(evidence)), 1)
+
+
+def _squared_distances(X: Matrix, mean: Array) -> Array:
+    """‖x - mean‖² of each row."""
+    if is_sparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        distances: Array = squares - 2.0 * (X @ mean) + mean @ mean
+        return distances
+    rows = X - mean
+    return np.einsum("ij,ij->i", rows, rows)

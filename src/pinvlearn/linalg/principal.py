@@ -1,0 +1,269 @@
+"""Leading right singular vectors of a matrix, without the left ones: principal axes.
+
+References
+----------
+[Chan83] T.F. Chan, G.H. Golub, R.J. LeVeque (1983). Algorithms for computing the sample variance:
+analysis and recommendations. The American Statistician 37(3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+
+from pinvlearn._arrays import Array, Matrix, Shifted, gram, power_of_two_scale, squared_norm, times
+from pinvlearn.linalg.dense import left_vectors, unresolved_notes
+from pinvlearn.linalg.driver import DENSE_ENTRIES, decompose, on_scaled_matrix
+from pinvlearn.linalg.krylov import NormalProduct, krylov_space
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.svd import SVD, sign_fixed
+
+SMALL = 1000
+"""Side up to which `choose_axes` takes the Gram matrix whatever the rank: it is exact there, and
+as fast as a few Krylov steps [measured, benchmarks/speed/pca.py]."""
+
+LAPACK_SIDE = 600
+"""Side up to which LAPACK finds leading eigenvectors faster than a Krylov space does [measured]."""
+
+BLURRED = 1e-5
+"""Fraction of the largest singular value below which an axis from a Gram matrix, whose error is
+about eps·(s₁/s_k)², has fewer than six digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """The leading part of A = U diag(s) Vt without U.
+
+    Attributes
+    ----------
+    s : array of shape (k,)
+        Singular values in falling order: the norms of the columns of A Vtᵀ.
+    Vt : array of shape (k, n)
+        Orthonormal rows, the largest entry of each positive.
+    total : float
+        ‖A‖²_F, of which the kept components hold Σ s².
+    report : Report
+    """
+
+    s: Array
+    Vt: Array
+    total: float
+    report: Report
+
+    def keep(self, k: int) -> Axes:
+        """The first k axes, in memory of their own."""
+        return replace(self, s=self.s[:k].copy(), Vt=self.Vt[:k].copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Rows summed up by their number, their mean and their products about it; can be merged.
+
+    With δ the difference of two means, n and m the counts, the products of both sets of rows are
+    S₁ + S₂ + nm/(n + m)·δδᵀ ([Chan83] Eq. (2.1)).  Nothing cancels, however large the means.
+
+    Attributes
+    ----------
+    count : int
+    mean : array of shape (p,)
+    products : array of shape (p, p)
+    """
+
+    count: int
+    mean: Array
+    products: Array
+
+    @classmethod
+    def of(cls, X: Matrix) -> Scatter:
+        """The summary of one block of rows; mp² flops."""
+        A = centred(X.astype(np.float64, copy=False))
+        return cls(A.shape[0], A.right, A.gram())
+
+    def __add__(self, other: Scatter) -> Scatter:
+        count = self.count + other.count
+        step = other.mean - self.mean
+        products = self.products + other.products
+        products += np.outer(step * (self.count * other.count / count), step)
+        return Scatter(count, self.mean + step * (other.count / count), products)
+
+    def about_zero(self) -> Array:
+        """XᵀX of the rows."""
+        return self.products + np.outer(self.mean * self.count, self.mean)
+
+
+def centred(X: Matrix) -> Shifted:
+    """X minus its column means; they are summed in float64 and rounded to X's precision."""
+    m = X.shape[0]
+    mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / m
+    return Shifted(X, np.ones(m, dtype=X.dtype), mean.astype(X.dtype))
+
+
+def choose_axes(shape: tuple[int, int], rank: int | None, stop: Stop | None) -> tuple[str, str]:
+    """The method that "auto" runs for a matrix of this shape, and why."""
+    small = min(shape)
+    fits = small**2 <= DENSE_ENTRIES
+    if stop is not None:
+        return "adaptive", "a stop rule was given"
+    if rank is None:
+        how = "the whole spectrum is wanted"
+        return ("gram", how) if fits else ("exact", f"{how}, and {small}² products do not fit")
+    if small <= SMALL:
+        return "gram", f"the smaller side has only {small} entries"
+    if 8 * rank < small or not fits:
+        return "block-krylov", f"{rank} components are few beside a smaller side of {small}"
+    return "gram", f"{rank} components are more than an eighth of the smaller side, {small}"
+
+
+def principal_axes(
+    A: Matrix,
+    rank: int | None = None,
+    *,
+    method: str,
+    reason: str = "chosen by the caller",
+    stop: Stop | None = None,
+    tol: float = 0.0,
+    n_oversamples: int | None = None,
+    n_power: int | None = None,
+    rng: np.random.Generator,
+) -> Axes:
+    """The `rank` leading axes of A (all if None), or as many as `stop` asks for.
+
+    "gram" takes the eigenvectors of the smaller Gram matrix: mn·min(m, n) flops and one pass (two
+    if the matrix is wide), variances to eps of the largest and singular values to 1e-8 of it.
+    "arpack" is SciPy's `svds`; the others are those of `decompose`.  A method that leaves A·Vtᵀ
+    other than U diag(s) is followed by one product with A that restores it.
+
+    Parameters
+    ----------
+    tol : float
+        Of "arpack": relative accuracy of the singular values, 0 for machine precision.
+    n_oversamples, n_power : int, optional
+        As `decompose` takes them.
+    """
+    scale = power_of_two_scale(A)
+    A = A if scale == 1.0 else A * A.dtype.type(scale)
+    if scale != 1.0 and stop is not None and not getattr(stop, "relative", False):
+        stop = on_scaled_matrix(stop, scale)
+    if rank == 0:
+        report = Report(method, "no component was asked for", passes=1)
+        axes = Axes(np.empty(0), np.empty((0, A.shape[1])), squared_norm(A), report)
+    elif method == "gram":
+        axes = _by_gram(A, rank, rng)
+    elif method == "arpack":
+        axes = _by_arpack(A, rank or min(A.shape) - 1, tol, rng)
+    else:
+        found = decompose(
+            A,
+            rank,
+            method=method,
+            stop=stop,
+            n_oversamples=n_oversamples,
+            n_power=n_power,
+            rng=rng,
+        )
+        exact = method == "exact" or (method == "block-krylov" and A.shape[0] >= A.shape[1])
+        axes = _without_left(found, squared_norm(A)) if exact else _aligned(A, found)
+    details = axes.report.reason.removeprefix("chosen by the caller; ")
+    report = replace(axes.report, reason=f"{reason}; {details}")
+    return Axes(axes.s / axes.s.dtype.type(scale), axes.Vt, axes.total / scale / scale, report)
+
+
+def gram_axes(G: Array, rank: int | None, rng: np.random.Generator) -> Axes:
+    """The axes of any A with AᵀA = G."""
+    watch = Stopwatch()
+    with watch("eigen"):
+        values, V, how = leading_eigen(G, rank, rng)
+    s = np.sqrt(values)
+    reason = f"eigenvectors of the products of {len(G)} columns by {how}"
+    report = Report("gram", reason, 1, seconds=watch, notes=unresolved_notes(s))
+    return _without_left(SVD(V[:0], s, V.T, report), float(np.trace(G)))
+
+
+def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
+    """The largest eigenvalues of a positive semidefinite G, falling, their vectors, and how.
+
+    For few vectors of a large G a block Krylov space is grown until the residuals are at the
+    rounding of G itself, n·eps·‖G‖, as LAPACK's are.  Where a flat spectrum keeps it from that
+    within n/4 columns, LAPACK does it.
+    """
+    n = len(G)
+    k = n if rank is None else rank
+    if n > LAPACK_SIDE and 8 * k < n:
+        width = max(20, 2 * k // 5)
+        start = rng.standard_normal((width, n)).T
+        rounding = n * np.finfo(np.float64).eps
+
+        def exact(values: Array, residuals: Array) -> bool:
+            return bool(residuals.max() <= rounding * values[-1])
+
+        steps = max(n // (4 * width), -(-k // width))
+        space = krylov_space(NormalProduct(G, G), start, k, steps, exact)
+        if space.settled and space.ritz.shape[1] == k:
+            V = space.basis @ space.ritz
+            values = np.einsum("ij,ij->j", V, times(G, V))
+            return values.clip(min=0.0), V, f"{space.steps} Krylov steps"
+    # The driver for a subset is slower per vector: it pays only for a small part [measured].
+    subset = (n - k, n - 1) if 8 * k < n else None
+    values, V = scipy.linalg.eigh(
+        G, subset_by_index=subset, driver=None if subset else "evd", check_finite=False
+    )
+    return values[::-1][:k].clip(min=0.0), V[:, ::-1][:, :k], "LAPACK"
+
+
+def blurred(axes: Axes) -> bool:
+    """Whether the last axis has fewer than about six digits, coming from a Gram matrix."""
+    return len(axes.s) > 0 and bool(axes.s[-1] <= BLURRED * axes.s[0])
+
+
+def _by_gram(A: Matrix, rank: int | None, rng: np.random.Generator) -> Axes:
+    m, n = A.shape
+    watch = Stopwatch()
+    with watch("gram"):
+        G = gram(A if m >= n else A.T)
+    axes = gram_axes(G, min(m, n) if rank is None else rank, rng)
+    seconds = watch | axes.report.seconds
+    if m >= n:
+        return replace(axes, report=replace(axes.report, seconds=seconds))
+    with watch("vectors"):
+        V = left_vectors(A.T, axes.Vt.T)
+    reason = axes.report.reason.replace("columns", "rows")
+    report = replace(axes.report, reason=reason, passes=2, seconds=seconds | watch)
+    return _without_left(SVD(V[:0], axes.s, V.T, report), axes.total)
+
+
+def _by_arpack(A: Matrix, rank: int, tol: float, rng: np.random.Generator) -> Axes:
+    watch = Stopwatch()
+    operator = scipy.sparse.linalg.LinearOperator(
+        A.shape, dtype=A.dtype, matvec=A.__matmul__, rmatvec=A.T.__matmul__
+    )
+    start = rng.uniform(-1.0, 1.0, min(A.shape)).astype(A.dtype)
+    with watch("arpack"):
+        _, s, Vt = scipy.sparse.linalg.svds(
+            operator, k=rank, tol=tol, v0=start, return_singular_vectors="vh"
+        )
+    report = Report("arpack", "implicitly restarted Lanczos steps", seconds=watch)
+    return _aligned(A, SVD(Vt.T[:0], s[::-1], Vt[::-1], report))
+
+
+def _without_left(found: SVD, total: float) -> Axes:
+    fixed = sign_fixed(found.U, found.s, found.Vt, found.report)
+    return Axes(fixed.s, fixed.Vt, total, fixed.report)
+
+
+def _aligned(A: Matrix, found: SVD) -> Axes:
+    """The span of the right vectors, turned so that the columns of A·Vtᵀ are orthogonal."""
+    if not len(found.s):
+        return _without_left(found, squared_norm(A))
+    watch = Stopwatch()
+    with watch("align"):
+        W = times(A, np.asfortranarray(found.Vt.T))
+        R = scipy.linalg.qr(W, mode="r", check_finite=False)[0][: W.shape[1]]
+        _, s, Zt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    passes = None if found.report.passes is None else found.report.passes + 1
+    report = replace(found.report, passes=passes, seconds=found.report.seconds | watch)
+    return _without_left(SVD(W[:0], s, Zt @ found.Vt, report), squared_norm(A))
