@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import pinvlearn
-from pinvlearn.cli import compare, fit, impute, predict
+from pinvlearn.cli import compare, fit, impute, predict, svd
 
 app = typer.Typer(
     help="Train and use networks learned by pseudo-inverse.",
@@ -18,6 +18,7 @@ app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(impute.impute)
 app.command()(compare.compare)
+app.command()(svd.svd)
 
 
 def _show_version(wanted: bool) -> None:

@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 
 Note: TypeAlias = Callable[[str], None]
 Task: TypeAlias = Literal["classification", "regression"]
@@ -34,10 +35,18 @@ CHECK = "Check that the file is complete and of the kind that its name ends in."
 
 @dataclass(frozen=True)
 class Data:
-    """What a file holds: a data frame or a sparse matrix, and its own target if it has one."""
+    """What a file holds: a data frame or a sparse matrix, and its own target if it has one.
+
+    The target is sparse where rows have any number of labels.
+    """
 
     X: Any
     y: Any = None
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether rows have any number of labels."""
+        return bool(sparse.issparse(self.y))
 
     def frame(self) -> pd.DataFrame:
         """The columns as a table; those of a sparse matrix are named 0, 1, 2, …"""
@@ -74,10 +83,16 @@ def read(path: Path, note: Note) -> Data:
 
 
 def learning_data(
-    path: Path, target: str | None, task: Task | None, note: Note
-) -> tuple[Any, np.ndarray[Any, Any], Task]:
-    """The inputs, the target and the task of a file to learn from."""
-    X, y = split_target(read(path, note), target, note)
+    path: Path, target: str | None, task: Task | None, note: Note, *, labels: bool = False
+) -> tuple[Any, Any, Task]:
+    """The inputs, the target and the task of a file to learn from.
+
+    With `labels` the target may be indicators of any number of labels per row.
+    """
+    data = read(path, note)
+    if labels and data.multilabel and target in (None, OWN_TARGET):
+        return data.X, data.y, "classification"
+    X, y = split_target(data, target, note)
     if task is None:
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
@@ -86,6 +101,12 @@ def learning_data(
 
 def split_target(data: Data, target: str | None, note: Note) -> tuple[Any, pd.Series]:
     """The inputs and the target, without the rows whose target is missing."""
+    if data.multilabel:
+        raise UserError(
+            "the rows of this file have any number of labels, which only `pinvlearn fit --model "
+            "fastpi` learns.",
+            USAGE,
+        )
     if data.y is not None and target in (None, OWN_TARGET):
         X, y = data.X, pd.Series(data.y)
     elif sparse.issparse(data.X):
@@ -208,7 +229,13 @@ def _read_parquet(path: Path, note: Note) -> Data:
     return Data(frame)
 
 
+def _read_multilabel(path: Path, note: Note) -> Data:
+    return Data(*read_multilabel_text(path))
+
+
 def _read_libsvm(path: Path, note: Note) -> Data:
+    if is_multilabel_text(path):
+        return _read_multilabel(path, note)
     # Index 0 is kept even where the file counts from 1, so that a column means the same in the
     # file to learn from and in the file to predict.
     X, y = load_svmlight_file(str(path), zero_based=True)
@@ -220,19 +247,20 @@ def _read_npz(path: Path, note: Note) -> Data:
         raise UserError(f"{path} could not be read as npz. {CHECK}")
     with np.load(path, allow_pickle=False) as file:
         parts = {name: file[name] for name in file.files}
-    if "y" not in parts and "Y_data" in parts:
-        raise UserError(f"{path} is multi-label, which the command line does not do. Use Python.")
     if "is_test" in parts:
         note(f"{path.name} marks test rows (is_test); all rows are used")
-    y = parts.get("y")
+    y = csr_of(parts, "Y") if "Y_data" in parts and "y" not in parts else parts.get("y")
     names = parts.get("target_names", np.array([]))
-    if y is not None and y.dtype.kind in "iub" and len(names) > 1 and y.max() < len(names):
+    if (
+        not sparse.issparse(y)
+        and y is not None
+        and y.dtype.kind in "iub"
+        and len(names) > 1
+        and y.max() < len(names)
+    ):
         y = names[y.astype(np.intp)]
     if "X_data" in parts:
-        X = sparse.csr_array(
-            (parts["X_data"].astype(float), parts["X_indices"], parts["X_indptr"]),
-            shape=tuple(parts["X_shape"]),
-        )
+        X = csr_of(parts, "X")
     elif "X" in parts:
         X = _named(parts)
     else:
@@ -241,6 +269,14 @@ def _read_npz(path: Path, note: Note) -> Data:
             "X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
     return Data(X, y)
+
+
+def csr_of(parts: dict[str, Any], name: str) -> Any:
+    """The sparse array whose parts are called ``<name>_data`` and so on."""
+    data, indices, indptr, shape = (
+        parts[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
+    )
+    return sparse.csr_array((data.astype(float), indices, indptr), shape=tuple(shape))
 
 
 def _named(parts: dict[str, Any]) -> pd.DataFrame:
@@ -264,6 +300,7 @@ READERS: dict[str, Callable[[Path, Note], Data]] = {
     ".svm": _read_libsvm,
     ".svmlight": _read_libsvm,
     ".npz": _read_npz,
+    ".txt": _read_multilabel,
 }
 
 

@@ -14,17 +14,19 @@ from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
+from pinvlearn.learners.fastpi import FastPIClassifier
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
 
 # name → (classifier, regressor, what its size is called)
-MODELS: dict[str, tuple[type, type, str | None]] = {
+MODELS: dict[str, tuple[type, type | None, str | None]] = {
     "rbf": (RBFNetworkClassifier, RBFNetworkRegressor, "n_kernels"),
     "elm": (ELMClassifier, ELMRegressor, "n_hidden"),
     "deep-elm": (DeepELMClassifier, DeepELMRegressor, "n_hidden"),
     "kernel-elm": (KernelELMClassifier, KernelELMRegressor, "rank"),
     "linear": (PinvClassifier, PinvRegressor, None),
+    "fastpi": (FastPIClassifier, None, None),
 }
 
 MOST_CATEGORIES = 50
@@ -39,6 +41,7 @@ def build_learner(
     gamma: float | str | None,
     layers: tuple[int, ...] | None = None,
     penalty: str | None = None,
+    rank_ratio: float | str | None = None,
     **options: Any,
 ) -> Any:
     """The learner, with the options that belong to it."""
@@ -56,9 +59,18 @@ def build_learner(
             if name != "deep-elm":
                 raise UserError(f"--{option} belongs to deep-elm, not to --model {name}.", USAGE)
             options[option] = value
-    if name == "kernel-elm" and options.pop("solver") != "auto":
-        raise UserError("--solver does not belong to --model kernel-elm; leave it auto.", USAGE)
-    return (classifier if task == "classification" else regressor)(**options)
+    if rank_ratio is not None:
+        if name != "fastpi":
+            raise UserError(f"--rank-ratio belongs to fastpi, not to --model {name}.", USAGE)
+        options["rank_ratio"] = rank_ratio
+    if name in ("kernel-elm", "fastpi") and options.pop("solver") != "auto":
+        raise UserError(f"--solver does not belong to --model {name}; leave it auto.", USAGE)
+    learner = classifier if task == "classification" else regressor
+    if learner is None:
+        raise UserError(
+            f"--model {name} learns classes or labels; say --task classification.", USAGE
+        )
+    return learner(**options)
 
 
 def build_columns(X: Any) -> Any:
@@ -131,7 +143,11 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
 
 
 def leave_one_out(learner: Any, y: Any) -> dict[str, float]:
-    """The leave-one-out score of a fitted learner at its alpha: accuracy, or R²."""
+    """The leave-one-out score of a fitted learner at its alpha: accuracy, precision, or R²."""
+    if isinstance(learner, FastPIClassifier):
+        name = "accuracy" if np.ndim(y) == 1 else f"precision_at_{min(learner.k, y.shape[1])}"
+        best = getattr(learner, "loo_scores_", np.array([])).max(initial=-np.inf)
+        return {f"leave_one_out_{name}": float(best)} if np.isfinite(best) else {}
     chosen = np.argmin(np.abs(learner.alphas_ - learner.alpha_))
     score = float(learner.loo_scores_[chosen])
     if hasattr(learner, "classes_"):

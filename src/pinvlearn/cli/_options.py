@@ -7,7 +7,7 @@ import typer
 
 from pinvlearn.cli._errors import USAGE, UserError
 
-FORMATS = "CSV, TSV, Parquet, LIBSVM or .npz"
+FORMATS = "CSV, TSV, Parquet, LIBSVM, labelled .txt or .npz"
 
 Target = Annotated[
     str | None,

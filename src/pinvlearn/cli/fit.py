@@ -30,7 +30,7 @@ def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
     target: Target = None,
     model: Annotated[
-        Literal["rbf", "elm", "deep-elm", "kernel-elm", "linear", "completion"],
+        Literal["rbf", "elm", "deep-elm", "kernel-elm", "linear", "fastpi", "completion"],
         typer.Option(help="What to learn."),
     ] = "rbf",
     task: Task = None,
@@ -59,6 +59,10 @@ def fit(
         Literal["ridge", "l1"] | None,
         typer.Option(help="Of a deep ELM's autoencoders.", show_default="ridge"),
     ] = None,
+    rank_ratio: Annotated[
+        str | None,
+        typer.Option(help="Rank of fastpi as a part of the smaller side.", show_default="auto"),
+    ] = None,
     row: Column = None,
     col: Column = None,
     value: Column = None,
@@ -70,7 +74,8 @@ def fit(
 
     Columns of numbers are standardised, other columns one-hot encoded, missing values filled in.
     --model completion learns a table of which DATA lists some cells: --row and --col name them,
-    --value is what they hold.
+    --value is what they hold. --model fastpi learns any number of labels per row, from text of the
+    Extreme Classification repository (.txt), multi-label LIBSVM or .npz.
     """
     from pinvlearn.cli import _data, _model
     from pinvlearn.persistence import save
@@ -83,19 +88,23 @@ def fit(
         "solver": solver,
         "layers": widths("--layers", layers) if layers is not None else None,
         "penalty": penalty,
+        "rank_ratio": rank_ratio
+        and number_or_word("--rank-ratio", rank_ratio, ("auto",), positive=True),
         "random_state": seed,
     }
     check_writable(out)
     if model == "completion":
-        if target or task or gamma or layers or penalty or solver != "auto":
+        others = (target, task, gamma, layers, penalty, rank_ratio)
+        if any(others) or solver != "auto":
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
         _complete(data, (row, col, value), out, size, options["alpha"], seed, output)
         return
     if row or col or value:
         raise UserError("--row, --col and --value belong to --model completion.", USAGE)
-    X, y, task = _data.learning_data(data, target, task, output.note)
+    X, y, task = _data.learning_data(data, target, task, output.note, labels=model == "fastpi")
     learner = _model.build_learner(model, task, **options)
-    X = _model.learning_inputs(X, output.note)
+    if y.ndim == 1:  # files with many labels are sparse, and stay so
+        X = _model.learning_inputs(X, output.note)
     pipeline = _model.build(X, learner)
 
     start = time.perf_counter()
@@ -107,7 +116,7 @@ def fit(
 
     values = {"model": type(learner).__name__, "rows": X.shape[0], "columns": X.shape[1]}
     if task == "classification":
-        values["classes"] = len(learner.classes_)
+        values["labels" if y.ndim == 2 else "classes"] = len(learner.classes_)
     values |= {
         "alpha": float(learner.alpha_),
         "rank": int(learner.rank_),

@@ -21,6 +21,10 @@ def predict(
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add class probabilities.")] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="Best K labels of each row.", show_default="3"),
+    ] = None,
     recommend: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Best N columns for each --row (completion models)."),
@@ -32,11 +36,12 @@ def predict(
 ) -> None:
     """Predict every row of DATA: one line per row, in the same order.
 
-    A completion model predicts the pairs of DATA, or with --recommend the best for each --row.
+    A completion model predicts the pairs of DATA, or with --recommend the best for each --row. A
+    model of many labels gives the best --top of them and their scores.
     """
     import pandas as pd
 
-    from pinvlearn.cli import _completion, _data, _model
+    from pinvlearn.cli import _completion, _data, _labels, _model
     from pinvlearn.persistence import load
 
     if (recommend is None) != (not row):
@@ -55,13 +60,18 @@ def predict(
         raise UserError(f"--proba needs a classifier with probabilities; {model} has none.", USAGE)
     if recommend is not None and not _completion.is_completion(fitted):
         raise UserError(f"--recommend needs a completion model; {model} is another one.", USAGE)
+    if top is not None and not _labels.has_top_k(fitted):
+        raise UserError(f"--top needs a model fitted with --model fastpi; {model} is not.", USAGE)
     if recommend is not None:
         predicted = _completion.recommend(fitted, row or [], recommend)
     elif data is not None and _completion.is_completion(fitted):
         predicted = _completion.predict(fitted, data, output.note)
     elif data is not None:
         X = _model.inputs_for(fitted, _data.read(data, output.note), output.note)
-        predicted = pd.DataFrame({"prediction": fitted.predict(X)})
+        if top is not None or _labels.predicts_labels(fitted):
+            predicted = _labels.top_labels(fitted, X, top)
+        else:
+            predicted = pd.DataFrame({"prediction": fitted.predict(X)})
         if proba:
             chances = fitted.predict_proba(X)
             predicted[[f"p_{label}" for label in fitted.classes_]] = chances

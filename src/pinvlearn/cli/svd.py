@@ -1,0 +1,74 @@
+"""``pinvlearn svd``: decompose a matrix in a file."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pinvlearn.cli._errors import USAGE, UserError, guarded
+from pinvlearn.cli._options import Json, Quiet, Seed, check_writable
+from pinvlearn.cli._output import Output
+
+
+@guarded
+def svd(
+    matrix: Annotated[
+        Path, typer.Argument(metavar="MATRIX", help="Matrix Market (.mtx, .mtx.gz) or .npz.")
+    ],
+    rank: Annotated[
+        int | None, typer.Option(min=1, help="Number of components.", show_default="all")
+    ] = None,
+    rank_ratio: Annotated[
+        float | None, typer.Option(help="The rank as a part of the smaller side, above 0 to 1.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="How to decompose; auto chooses.")] = "auto",
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE.npz", help="Where to save U, s and Vt.")
+    ] = Path("factors.npz"),
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Decompose MATRIX into U, s and Vt and save them.
+
+    An .npz file holds a dense array, what scipy.sparse.save_npz has written, or the parts X_data,
+    X_indices, X_indptr and X_shape of a CSR matrix. numpy.load reads the result.
+    """
+    import numpy as np
+
+    from pinvlearn._arrays import is_sparse, squared_norm
+    from pinvlearn.cli import _matrix
+    from pinvlearn.functional import svd as decompose
+    from pinvlearn.linalg.driver import METHODS
+    from pinvlearn.persistence import written_whole
+
+    output = Output(as_json=as_json, quiet=quiet)
+    check_writable(out, (".npz",))
+    known = ["auto", *(name for name in METHODS if name != "adaptive")]
+    if method not in known:
+        raise UserError(f"--method is {method!r}; give one of {', '.join(known)}.", USAGE)
+    if rank is not None and rank_ratio is not None:
+        raise UserError("give --rank or --rank-ratio, not both.", USAGE)
+    if rank_ratio is not None and not 0.0 < rank_ratio <= 1.0:
+        raise UserError(f"--rank-ratio is {rank_ratio:g}; give a number above 0 to 1.", USAGE)
+    A = _matrix.read_matrix(matrix)
+    start = time.perf_counter()
+    factors = decompose(A, rank, rank_ratio=rank_ratio, method=method, rng=seed)
+    seconds = time.perf_counter() - start
+    with written_whole(out) as draft:
+        np.savez(draft, U=factors.U, s=factors.s, Vt=factors.Vt)
+    for note in factors.report.notes:
+        output.note(note)
+    total = squared_norm(A)
+    values = {
+        "rows": A.shape[0],
+        "columns": A.shape[1],
+        "nonzeros": int(A.nnz if is_sparse(A) else np.count_nonzero(A)),
+        "rank": factors.rank,
+        "share_of_squares": float(np.sum(factors.s.astype(float) ** 2)) / total if total else 1.0,
+        "seconds": round(seconds, 3),
+        "solved_by": f"{factors.report.method}: {factors.report.reason}",
+        "saved": str(out),
+    }
+    output.record(str(matrix), values)
