@@ -13,6 +13,8 @@ from pinvlearn import (
     ConvergenceDisplay,
     FlatGradient,
     PinvRegressor,
+    RBFNetworkRegressor,
+    SizePathDisplay,
     Tolerance,
     range_basis,
 )
@@ -121,6 +123,35 @@ def test_no_path_no_plot() -> None:
         AlphaPathDisplay.from_estimator(PinvRegressor(loo_scoring=None).fit(X, X[:, 0]))
     with pytest.raises(ValueError, match="one score per alpha"):
         AlphaPathDisplay([1.0, 2.0], [1.0], alpha=1.0)
+
+
+def test_size_path_marks_the_chosen() -> None:
+    x = np.linspace(0.0, 6.0, 60)[:, None]
+    model = RBFNetworkRegressor("loo", max_kernels=15, alpha=[1e-6, 1e-2], random_state=0)
+    model.fit(x, np.sin(x[:, 0]))
+    display = SizePathDisplay.from_estimator(make_pipeline(model))
+    assert len(display.lines_) == 2
+    for line, scores in zip(display.lines_, model.size_scores_, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), model.sizes_)
+        np.testing.assert_array_equal(line.get_ydata(), scores)
+    at = model.size_scores_[:, model.n_kernels_ - 1].max()
+    np.testing.assert_array_equal(display.chosen_.get_xydata()[0], [model.n_kernels_, at])
+    assert display.ax_.get_xlabel() == "kernels"
+    assert "squared error" in display.ax_.get_ylabel()
+
+
+def test_size_path_of_a_rank() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    display = SizePathDisplay.from_estimator(PinvRegressor(rank="loo", alpha=0.0).fit(X, X[:, 0]))
+    assert display.ax_.get_xlabel() == "directions"
+
+
+def test_no_sizes_no_plot() -> None:
+    X = np.arange(20.0).reshape(-1, 1)
+    with pytest.raises(ValueError, match="did not choose a size"):
+        SizePathDisplay.from_estimator(PinvRegressor().fit(X, X[:, 0]))
+    with pytest.raises(ValueError, match="one score per size"):
+        SizePathDisplay([1, 2], [1.0], size=1)
 
 
 def test_matplotlib_missing(monkeypatch) -> None:

@@ -209,9 +209,21 @@ class TestELM:
         with pytest.raises(ValueError, match="rank=151.*150 rows"):
             ELMRegressor(200, solver="woodbury", rank=151).fit(IRIS, IRIS[:, 0])
 
-    def test_a_rank_for_another_solver(self):
-        with pytest.raises(ValueError, match=r'rank=5 belongs to solver="woodbury"'):
-            ELMRegressor(20, rank=5).fit(IRIS, IRIS[:, 0])
+    def test_a_rank_for_another_solver_truncates_its_decomposition(self):
+        assert ELMRegressor(20, rank=5).fit(IRIS, IRIS[:, 0]).rank_ == 5
+
+    def test_a_fraction_is_for_this_solver_alone(self):
+        with pytest.raises(ValueError, match=r"rank=0.5 must be an integer"):
+            ELMRegressor(20, rank=0.5).fit(IRIS, IRIS[:, 0])
+
+    def test_the_rank_may_be_chosen_by_leave_one_out(self):
+        model = ELMRegressor(20, solver="woodbury", rank="loo", alpha=1e-3, random_state=0)
+        assert model.fit(IRIS, IRIS[:, 0]).rank_ in model.sizes_
+
+    def test_what_lies_outside_cannot_be_truncated(self):
+        solver = Woodbury(6, consistent=False)
+        with pytest.raises(ValueError, match="makes none"):
+            ELMRegressor(20, solver=solver, rank="loo", alpha=1.0).fit(IRIS, IRIS[:, 0])
 
     @pytest.mark.parametrize(
         "options", [{"rank": 0}, {"rank": -1}, {"rank": 3, "n_oversamples": -5}]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pinvlearn import solvers as solvers
     from pinvlearn.displays import AlphaPathDisplay as AlphaPathDisplay
     from pinvlearn.displays import ConvergenceDisplay as ConvergenceDisplay
+    from pinvlearn.displays import SizePathDisplay as SizePathDisplay
     from pinvlearn.functional import Solution as Solution
     from pinvlearn.functional import frobenius_error as frobenius_error
     from pinvlearn.functional import hub_spoke as hub_spoke
@@ -88,6 +89,7 @@ _HOME = {
     "Report": "linalg.report",
     "SVD": "linalg.svd",
     "SVDImputer": "learners.imputer",
+    "SizePathDisplay": "displays",
     "Solution": "functional",
     "Tolerance": "linalg.stop",
     "as_triplets": "functional_partial",

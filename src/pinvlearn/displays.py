@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = "osDv^P*X"
+_SCORE_NAMES = {"accuracy": "leave-one-out accuracy", "mse": "− leave-one-out squared error"}
 
 
 class ConvergenceDisplay:
@@ -169,8 +170,7 @@ class AlphaPathDisplay:
                 f"this {type(learner).__name__} has no leave-one-out scores over alpha. Fit a "
                 "pinvlearn learner with alpha='auto' or an array, and loo_scoring not None."
             )
-        names = {"accuracy": "leave-one-out accuracy", "mse": "− leave-one-out squared error"}
-        name = names.get(learner.loo_scoring, "leave-one-out score")
+        name = _SCORE_NAMES.get(learner.loo_scoring, "leave-one-out score")
         display = cls(alphas, scores, alpha=learner.alpha_, score_name=name)
         return display.plot(ax=ax, **kwargs)
 
@@ -194,6 +194,107 @@ class AlphaPathDisplay:
         elif positive.size:  # alpha = 0 belongs to the path but not to a log axis
             ax.set_xscale("symlog", linthresh=positive[0])
         ax.set(xlabel="alpha", ylabel=self.score_name)
+        ax.legend()
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
+        return self
+
+
+class SizePathDisplay:
+    """The leave-one-out score over the number of units or directions, with the chosen one marked.
+
+    Parameters
+    ----------
+    sizes : array of shape (n_sizes,)
+    scores : array of shape (n_sizes,) or (n_alphas, n_sizes)
+        Larger is better.
+    size : int
+        The chosen one.
+    alphas : array of shape (n_alphas,), optional
+        The ridge of each curve, for the legend.
+    size_name, score_name : str
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of matplotlib Line2D
+        One curve for each ridge.
+    chosen_ : matplotlib Line2D
+        The mark.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn
+    >>> x = np.linspace(0.0, 6.0, 80)[:, None]
+    >>> model = pinvlearn.RBFNetworkRegressor("loo", max_kernels=20, random_state=0)
+    >>> model = model.fit(x, np.sin(x[:, 0]))
+    >>> display = pinvlearn.SizePathDisplay.from_estimator(model)
+    """
+
+    def __init__(
+        self,
+        sizes: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        *,
+        size: int,
+        alphas: npt.ArrayLike | None = None,
+        size_name: str = "units",
+        score_name: str = "leave-one-out score",
+    ) -> None:
+        self.sizes = np.asarray(sizes)
+        self.scores = np.atleast_2d(np.asarray(scores, dtype=float))
+        self.size = int(size)
+        self.alphas = None if alphas is None else np.asarray(alphas, dtype=float)
+        self.size_name, self.score_name = size_name, score_name
+        if self.sizes.ndim != 1 or self.scores.shape[1] != len(self.sizes):
+            raise ValueError(
+                f"sizes has shape {self.sizes.shape} and scores {self.scores.shape}; give one "
+                "score per size."
+            )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw the sizes of a fitted learner, or of the last step of a fitted Pipeline."""
+        learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        check_is_fitted(learner)
+        if not hasattr(learner, "size_scores_"):
+            raise ValueError(
+                f"this {type(learner).__name__} did not choose a size by leave-one-out. Fit it "
+                'with n_kernels="loo", n_hidden="loo" or rank="loo".'
+            )
+        names = {"n_kernels": "kernels", "n_hidden": "hidden units", "rank": "directions"}
+        (chosen,) = [name for name in names if isinstance(getattr(learner, name, None), str)]
+        display = cls(
+            learner.sizes_,
+            learner.size_scores_,
+            size=getattr(learner, f"{chosen}_"),
+            alphas=learner.size_alphas_,
+            size_name=names[chosen],
+            score_name=_SCORE_NAMES.get(learner.loo_scoring, "leave-one-out score"),
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        ax = _axes(ax)
+        finite = np.where(np.isfinite(self.scores), self.scores, np.nan)
+        self.lines_ = []
+        for i, scores in enumerate(finite):
+            label = None if self.alphas is None else f"alpha = {self.alphas[i]:.2g}"
+            self.lines_ += ax.plot(
+                self.sizes, scores, **{"linewidth": 1.2, "label": label} | kwargs
+            )
+        at = finite[:, self.sizes == self.size]
+        (self.chosen_,) = ax.plot(
+            self.size,
+            np.nanmax(at) if at.size else np.nan,
+            marker="o",
+            linestyle="none",
+            color="black",
+            label=f"chosen: {self.size}",
+        )
+        ax.set(xlabel=self.size_name, ylabel=self.score_name)
         ax.legend()
         self.ax_: Any = ax
         self.figure_: Any = ax.figure

@@ -7,7 +7,7 @@ With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (Z�
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -200,6 +200,10 @@ class Spectral:
     def _keep(self) -> Any:
         return (self.s > self.rcond * self.s[:1]) & (self.s > 0.0)
 
+    def truncate(self, rank: int) -> Spectral:
+        """The first `rank` directions alone."""
+        return replace(self, V=self.V[:, :rank], s=self.s[:rank], C=self.C[:rank])
+
     def kept(self) -> tuple[Array, Array, Array]:
         """V, s and C of the directions above the cut-off."""
         return self.V[:, self._keep], self.s[self._keep], self.C[self._keep]
@@ -315,8 +319,12 @@ class CholeskyFactor:
 
     def leverage(self, Z: Array, alphas: Array) -> Array:
         """One triangular solve for each alpha, mp² flops."""
-        halves = (solved_rows(Z, self._factored(float(alpha))[0].T) for alpha in alphas)
+        halves = (solved_rows(Z, self.upper(float(alpha))) for alpha in alphas)
         return np.stack([np.einsum("ij,ij->i", half, half) for half in halves], axis=1)
+
+    def upper(self, alpha: float) -> Array:
+        """R = Lᵀ, in the upper triangle of the array that is returned."""
+        return self._factored(alpha)[0].T
 
     def error(self, alpha: float) -> float:
         """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""

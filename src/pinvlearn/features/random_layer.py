@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ class RandomLayer:
     def n_columns(self) -> int:
         """Number of hidden units."""
         return len(self.b)
+
+    def first(self, count: int) -> RandomLayer:
+        """The first units alone."""
+        return replace(self, W=self.W[:, :count], b=self.b[:count])
 
     def __call__(self, X: Matrix) -> Array:
         Z = np.asarray(X @ self.W.astype(X.dtype, copy=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.spatial.distance
@@ -100,6 +100,10 @@ class RadialBasis:
     def n_columns(self) -> int:
         """Number of centres."""
         return int(self.centers.shape[0])
+
+    def first(self, count: int) -> RadialBasis:
+        """The functions around the first centres alone."""
+        return replace(self, centers=self.centers[:count])
 
     def __call__(self, X: Matrix) -> Array:
         return RADIAL[self.kernel](X, self.centers.astype(X.dtype, copy=False), self.gamma)

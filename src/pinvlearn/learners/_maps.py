@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn._arrays import Matrix, is_sparse
 from pinvlearn._validation import (
     check_choice,
     check_matrix,
@@ -15,10 +16,11 @@ from pinvlearn._validation import (
     check_size,
 )
 from pinvlearn.features.activations import ACTIVATIONS
+from pinvlearn.features.kernels import Kernel, KernelMatrix
 from pinvlearn.features.random_layer import WEIGHTS, Beside, RandomLayer, draw_layer
 from pinvlearn.features.rbf import RADIAL, RadialBasis
-
-CENTERS = ("random", "kmeans")
+from pinvlearn.linalg.kernel import Pivots
+from pinvlearn.linalg.leverage import ridge_leverage
 
 
 def draw_radial(
@@ -38,11 +40,45 @@ def draw_radial(
     count = min(n_kernels, X.shape[0])
     if count < n_kernels:
         notes.append(f"n_kernels={n_kernels} exceeds the {count} rows: every row is a centre")
-    if centers == "random" or count == X.shape[0]:
-        return RadialBasis(X[rng.permutation(X.shape[0])[:count]], width, kernel), notes
-    means = MiniBatchKMeans(count, n_init=1, random_state=int(rng.integers(2**31 - 1)))
-    found: Array = means.fit(X).cluster_centers_
+    found = CENTERS[centers](X, count, Kernel(kernel, width), rng)
+    if found.shape[0] < count:
+        notes.append(
+            f"kernels at {found.shape[0]} of the rows span those at all, so there are no more"
+        )
     return RadialBasis(found, width, kernel), notes
+
+
+def _random_rows(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:
+    return X[rng.permutation(X.shape[0])[:count]]
+
+
+def _cluster_means(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:
+    if count == X.shape[0]:
+        return _random_rows(X, count, kernel, rng)
+    means = MiniBatchKMeans(count, n_init=1, random_state=int(rng.integers(2**31 - 1)))
+    return means.fit(X).cluster_centers_
+
+
+def _by_leverage(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:
+    scores = ridge_leverage(KernelMatrix(kernel, X), count, rng)
+    # A row may be copied so often that its score is rounding; it can still be drawn at the end.
+    odds = np.maximum(scores, np.finfo(np.float64).eps)
+    return X[rng.choice(X.shape[0], size=count, replace=False, p=odds / odds.sum())]
+
+
+def _by_pivots(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:
+    pivots = Pivots(KernelMatrix(kernel, X), rng, uniform=False)
+    pivots.grow(count)
+    return X[np.array(pivots.pivots, dtype=np.intp)]
+
+
+CENTERS: dict[str, Callable[[Matrix, int, Kernel, np.random.Generator], Matrix]] = {
+    "random": _random_rows,
+    "kmeans": _cluster_means,
+    "leverage": _by_leverage,
+    "rpcholesky": _by_pivots,
+}
+"""Ways to choose centres by name; each gives them in the order in which it found them."""
 
 
 def kernel_width(X: Matrix, gamma: Any) -> float:

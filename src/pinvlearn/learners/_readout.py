@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -35,6 +35,7 @@ from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.readout import Readout, solve
+from pinvlearn.selection import Alpha
 from pinvlearn.solvers import SOLVERS
 
 ROUNDING = 1e-7
@@ -56,9 +57,6 @@ PARAMETERS = {
         "svd" (exact), "fast-svd" and "grad-svd" ([JL19] Algorithm 5 with the tolerance and the
         gradient stop), "cholesky", "eigen", "qr", "woodbury" ([MW15] Eq. (19)), "auto", or an
         object of `pinvlearn.solvers`.  `report_` says what "auto" chose and why.""",
-    "rank": """
-    rank : int, float or None, default=None
-        For ``solver="woodbury"``: the rank k of [MW15], a float being a fraction of the rows.""",
     "direct_links": """
     direct_links : bool, default=False
         Put the inputs beside the hidden units, so that the linear part is learned as such.""",
@@ -102,6 +100,10 @@ ATTRIBUTES = """
         Output for each training row of the read-out fitted to all others, given the map.
     rank_ : int
         Directions that took part.
+    sizes_, size_alphas_, size_scores_ : arrays of shape (n_sizes,), (n_alphas,) and \
+            (n_alphas, n_sizes)
+        Where a size or a rank was chosen by leave-one-out: those judged, at which ridges, and
+        their scores (larger is better); `SizePathDisplay` draws them.
     map_ : callable
         The drawn feature map.
     report_ : Report
@@ -230,8 +232,27 @@ class ReadoutEstimator(BaseEstimator):
         alpha, solver = check_alpha(self.alpha), self._solver()
         map_stream, solver_stream = generator(self.random_state).spawn(2)
         drawn, notes = self._draw_map(X, y, map_stream)
-        rows = LocalRows(drawn, X, Y, weights, drawn.n_columns, check_jobs(self.n_jobs))
-        return drawn, solve(Problem(rows, True, score, solver_stream), solver, alpha), notes
+        n_jobs = check_jobs(self.n_jobs)
+
+        def problem(function: Callable[[Matrix], Matrix], n_columns: int) -> Problem:
+            rows = LocalRows(function, X, Y, weights, n_columns, n_jobs)
+            return Problem(rows, True, score, solver_stream)
+
+        drawn, solver, more = self._sized(drawn, problem, solver, alpha)
+        return drawn, solve(problem(drawn, drawn.n_columns), solver, alpha), [*notes, *more]
+
+    def _sized(
+        self,
+        drawn: FeatureMap,
+        problem: Callable[[Callable[[Matrix], Matrix], int], Problem],
+        solver: Any,
+        alpha: Alpha,
+    ) -> tuple[FeatureMap, Any, list[str]]:
+        """The map and the solver to fit with, and notes; learners that size themselves override it.
+
+        `problem(function, n_columns)` makes the training rows' problem for a map.
+        """
+        return drawn, solver, []
 
     def _solver(self) -> Any:
         return check_solver(self.solver, SOLVERS)

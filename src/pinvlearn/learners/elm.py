@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pinvlearn._arrays import Matrix
-from pinvlearn._validation import check_rank_or_share
+from pinvlearn.features.random_layer import Beside
 from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners._readout import (
     FeatureMap,
     ReadoutClassifier,
-    ReadoutEstimator,
     ReadoutRegressor,
     documented,
 )
-from pinvlearn.solvers import Woodbury
+from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 
 
-class _ELM(ReadoutEstimator):
+class _ELM(SelfSizing):
+    _size_name = "n_hidden"
     _parameter_docs = {
         "n_hidden": """
-    n_hidden : int, default=1000
-        Number of hidden units.""",
+    n_hidden : int or "loo", default=1000
+        Number of hidden units.  "loo" judges the first 1, 2, … of `max_hidden` units by exact
+        leave-one-out, all from one decomposition for each of `alpha` (where that is "auto", three
+        ridges about the best for all units), and fits the best number.""",
+        "max_hidden": """
+    max_hidden : int, default=1000
+        Bound on the number of units for ``n_hidden="loo"``.""",
+        "rank": RANK,
         "activation": """
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sine", "hardlimit" or "identity".  A callable maps an
@@ -43,7 +48,7 @@ class _ELM(ReadoutEstimator):
     ) -> tuple[FeatureMap, list[str]]:
         layer = draw_random(
             X.shape[1],
-            n_hidden=self.n_hidden,
+            n_hidden=size_of("n_hidden", self.n_hidden, self.max_hidden),
             activation=self.activation,
             weights=self.weights,
             scale=self.scale,
@@ -51,13 +56,11 @@ class _ELM(ReadoutEstimator):
         )
         return with_links(layer, X, self.direct_links), []
 
-    def _solver(self) -> Any:
-        solver = super()._solver()
-        if self.rank is None:
-            return solver
-        if not isinstance(solver, Woodbury):
-            raise ValueError(f'rank={self.rank!r} belongs to solver="woodbury"; leave it None.')
-        return replace(solver, rank=check_rank_or_share("rank", self.rank))
+    @property
+    def n_hidden_(self) -> int:
+        """Number of hidden units."""
+        layer = self.map_.hidden if isinstance(self.map_, Beside) else self.map_
+        return int(layer.n_columns)
 
 
 @documented
@@ -75,6 +78,8 @@ class ELMClassifier(ReadoutClassifier, _ELM):
     {tail}
 
     {attributes}
+    n_hidden_ : int
+        Number of hidden units.
 
     References
     ----------
@@ -93,8 +98,9 @@ class ELMClassifier(ReadoutClassifier, _ELM):
 
     def __init__(
         self,
-        n_hidden: int = 1000,
+        n_hidden: Any = 1000,
         *,
+        max_hidden: int = 1000,
         activation: Any = "sigmoid",
         weights: str = "gaussian",
         scale: float = 1.0,
@@ -108,6 +114,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
+        self.max_hidden = max_hidden
         self.activation = activation
         self.weights = weights
         self.scale = scale
@@ -133,6 +140,8 @@ class ELMRegressor(ReadoutRegressor, _ELM):
     {tail}
 
     {attributes}
+    n_hidden_ : int
+        Number of hidden units.
 
     Examples
     --------
@@ -146,8 +155,9 @@ class ELMRegressor(ReadoutRegressor, _ELM):
 
     def __init__(
         self,
-        n_hidden: int = 1000,
+        n_hidden: Any = 1000,
         *,
+        max_hidden: int = 1000,
         activation: Any = "sigmoid",
         weights: str = "gaussian",
         scale: float = 1.0,
@@ -160,6 +170,7 @@ class ELMRegressor(ReadoutRegressor, _ELM):
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
+        self.max_hidden = max_hidden
         self.activation = activation
         self.weights = weights
         self.scale = scale

@@ -122,7 +122,9 @@ class RBFFeatures(MapTransformer):
         Number of centres; with fewer rows every row is a centre.
     gamma : "scale", "auto" or float, default="scale"
         Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".
-    centers : {"random", "kmeans"} or array of shape (n_kernels, n_features), default="random"
+    centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
+            (n_kernels, n_features), default="random"
+        See `RBFNetworkClassifier`.
     kernel : {"gaussian", "laplace"}, default="gaussian"
     random_state : int, RandomState, Generator or None, default=None
 

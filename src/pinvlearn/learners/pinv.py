@@ -13,10 +13,10 @@ from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._readout import (
     FeatureMap,
     ReadoutClassifier,
-    ReadoutEstimator,
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.learners._sizing import RANK, SelfSizing
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,9 @@ class GivenMap:
         return transform(X)
 
 
-class _Pinv(ReadoutEstimator):
+class _Pinv(SelfSizing):
+    _parameter_docs = {"rank": RANK}
+
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:
@@ -78,6 +80,7 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
         *,
         alpha: Any = "auto",
         solver: Any = "auto",
+        rank: Any = None,
         class_weight: Any = None,
         loo_scoring: str | None = "accuracy",
         n_jobs: int | None = None,
@@ -86,6 +89,7 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
         self.features = features
         self.alpha = alpha
         self.solver = solver
+        self.rank = rank
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
         self.n_jobs = n_jobs
@@ -122,6 +126,7 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         *,
         alpha: Any = "auto",
         solver: Any = "auto",
+        rank: Any = None,
         loo_scoring: str | None = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -129,6 +134,7 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         self.features = features
         self.alpha = alpha
         self.solver = solver
+        self.rank = rank
         self.loo_scoring = loo_scoring
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -13,24 +13,36 @@ from pinvlearn.learners._maps import draw_radial, with_links
 from pinvlearn.learners._readout import (
     FeatureMap,
     ReadoutClassifier,
-    ReadoutEstimator,
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 
 
-class _RBFNetwork(ReadoutEstimator):
+class _RBFNetwork(SelfSizing):
+    _size_name = "n_kernels"
     _parameter_docs = {
         "n_kernels": """
-    n_kernels : int, default=1000
-        Number of centres; with fewer rows every row is a centre, and `report_` says so.""",
+    n_kernels : int or "loo", default=1000
+        Number of centres; with fewer rows every row is a centre, and `report_` says so.  "loo"
+        judges the first 1, 2, … of `max_kernels` centres by exact leave-one-out, all from one
+        decomposition for each of `alpha` (where that is "auto", three ridges about the best for
+        all centres), and fits the best number; centres by "rpcholesky" come in a good order.""",
+        "max_kernels": """
+    max_kernels : int, default=1000
+        Bound on the number of centres for ``n_kernels="loo"``.""",
+        "rank": RANK,
         "gamma": """
     gamma : "scale", "auto" or float, default="scale"
         Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".  "scale" is
         1 / (n_features·X.var()), "auto" 1 / n_features.""",
         "centers": """
-    centers : {"random", "kmeans"} or array of shape (n_kernels, n_features), default="random"
-        A random subset of the training rows, k-means centres, or given ones.""",
+    centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
+            (n_kernels, n_features), default="random"
+        A random subset of the training rows, k-means centres, or given ones.  "leverage" draws
+        rows in proportion to approximate ridge leverage scores of the kernel matrix, for n·1024²
+        flops; "rpcholesky" takes the pivots of a randomly pivoted Cholesky factorisation of it,
+        for n·n_kernels² flops and n·n_kernels memory.""",
         "kernel": """
     kernel : {"gaussian", "laplace"}, default="gaussian"
         The radial function.""",
@@ -39,14 +51,17 @@ class _RBFNetwork(ReadoutEstimator):
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:
+        size = size_of("n_kernels", self.n_kernels, self.max_kernels)
         radial, notes = draw_radial(
             X,
-            n_kernels=self.n_kernels,
+            n_kernels=size,
             gamma=self.gamma,
             centers=self.centers,
             kernel=self.kernel,
             rng=rng,
         )
+        if isinstance(self.n_kernels, str):  # given centres may be more
+            radial = radial.first(size)
         return with_links(radial, X, self.direct_links), notes
 
     @property
@@ -55,6 +70,11 @@ class _RBFNetwork(ReadoutEstimator):
         radial = self.map_.hidden if isinstance(self.map_, Beside) else self.map_
         assert isinstance(radial, RadialBasis)
         return radial.centers
+
+    @property
+    def n_kernels_(self) -> int:
+        """Number of kernels."""
+        return int(self.centers_.shape[0])
 
 
 @documented
@@ -76,7 +96,9 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     {tail}
 
     {attributes}
-    centers_ : array of shape (n_kernels, n_features)
+    centers_ : array of shape (n_kernels_, n_features)
+    n_kernels_ : int
+        Number of kernels.
 
     References
     ----------
@@ -95,13 +117,15 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
 
     def __init__(
         self,
-        n_kernels: int = 1000,
+        n_kernels: Any = 1000,
         *,
+        max_kernels: int = 1000,
         gamma: Any = "scale",
         centers: Any = "random",
         kernel: str = "gaussian",
         alpha: Any = "auto",
         solver: Any = "auto",
+        rank: Any = None,
         direct_links: bool = False,
         class_weight: Any = None,
         loo_scoring: str | None = "accuracy",
@@ -109,11 +133,13 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
         random_state: Any = None,
     ) -> None:
         self.n_kernels = n_kernels
+        self.max_kernels = max_kernels
         self.gamma = gamma
         self.centers = centers
         self.kernel = kernel
         self.alpha = alpha
         self.solver = solver
+        self.rank = rank
         self.direct_links = direct_links
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
@@ -133,7 +159,9 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
     {tail}
 
     {attributes}
-    centers_ : array of shape (n_kernels, n_features)
+    centers_ : array of shape (n_kernels_, n_features)
+    n_kernels_ : int
+        Number of kernels.
 
     Examples
     --------
@@ -148,24 +176,28 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
 
     def __init__(
         self,
-        n_kernels: int = 1000,
+        n_kernels: Any = 1000,
         *,
+        max_kernels: int = 1000,
         gamma: Any = "scale",
         centers: Any = "random",
         kernel: str = "gaussian",
         alpha: Any = "auto",
         solver: Any = "auto",
+        rank: Any = None,
         direct_links: bool = False,
         loo_scoring: str | None = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_kernels = n_kernels
+        self.max_kernels = max_kernels
         self.gamma = gamma
         self.centers = centers
         self.kernel = kernel
         self.alpha = alpha
         self.solver = solver
+        self.rank = rank
         self.direct_links = direct_links
         self.loo_scoring = loo_scoring
         self.n_jobs = n_jobs
