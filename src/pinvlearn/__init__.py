@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pinvlearn.displays import AlphaPathDisplay as AlphaPathDisplay
     from pinvlearn.displays import ConvergenceDisplay as ConvergenceDisplay
     from pinvlearn.displays import SizePathDisplay as SizePathDisplay
+    from pinvlearn.engines.sources import CSVBlocks as CSVBlocks
+    from pinvlearn.engines.sources import NpyBlocks as NpyBlocks
+    from pinvlearn.engines.sources import NpzBlocks as NpzBlocks
+    from pinvlearn.engines.sources import ParquetBlocks as ParquetBlocks
     from pinvlearn.functional import Solution as Solution
     from pinvlearn.functional import frobenius_error as frobenius_error
     from pinvlearn.functional import hub_spoke as hub_spoke
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
 # The one table of public names: where each lives. Type checkers read the block above instead.
 _HOME = {
     "AlphaPathDisplay": "displays",
+    "CSVBlocks": "engines.sources",
     "ConvergenceDisplay": "displays",
     "DeepELMClassifier": "learners.deep",
     "DeepELMRegressor": "learners.deep",
@@ -74,6 +79,9 @@ _HOME = {
     "FlatGradient": "linalg.stop",
     "KernelELMClassifier": "learners.kernel_elm",
     "KernelELMRegressor": "learners.kernel_elm",
+    "NpyBlocks": "engines.sources",
+    "NpzBlocks": "engines.sources",
+    "ParquetBlocks": "engines.sources",
     "PartialSVD": "learners.partial",
     "PinvClassifier": "learners.pinv",
     "PinvRegressor": "learners.pinv",

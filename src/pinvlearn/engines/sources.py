@@ -1,0 +1,410 @@
+"""Files as blocks of rows: read when they are asked for, and never kept.
+
+A source is a sequence of blocks (X, y) or (X, y, sample_weight), for `fit_blocks` and for the
+engines.  The number of a block is its place in the files, so it is the same on every machine and
+in every run.  A source holds names of files and no rows: it travels to workers at no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse
+
+from pinvlearn._arrays import Array
+
+Block: TypeAlias = tuple[Any, ...]
+"""(X, y) or (X, y, sample_weight)."""
+
+Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+@dataclass(frozen=True)
+class ParquetBlocks(Sequence[Block]):
+    """Row groups of Parquet files as blocks, in the order of the files.
+
+    Page checksums are verified where the file has them (``write_page_checksum=True`` of pyarrow):
+    without them a flipped bit on disk can go unnoticed.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        A folder stands for the ``.parquet`` files in it, sorted by name.
+    target : str or list of str
+        The column to learn, or several for many targets.
+    features : list of str, optional
+        The columns to learn from, in this order; None takes all others of the first file.
+    sample_weight : str, optional
+        The column with the weights of the rows.
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+    >>> from pinvlearn import ParquetBlocks
+    >>> table = pa.table({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0], "y": [0, 1, 0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/rows.parquet"
+    ...     pq.write_table(table, path, row_group_size=2, write_page_checksum=True)
+    ...     blocks = ParquetBlocks(path, target="y")
+    ...     len(blocks), blocks.features, blocks[1][1]
+    (2, ['a', 'b'], array([0]))
+    """
+
+    paths: Paths
+    target: str | list[str]
+    features: list[str] | None = None
+    sample_weight: str | None = None
+
+    def __post_init__(self) -> None:
+        schema = self._file(self._files[0]).schema_arrow
+        _set_columns(self, schema.names, self._files[0])
+        _ = self._groups  # read here what can be read here: errors come before the work
+
+    @cached_property
+    def _files(self) -> list[str]:
+        return _listed(self.paths, ".parquet")
+
+    @cached_property
+    def _groups(self) -> list[tuple[str, int]]:
+        """File and row group of every block."""
+        groups = []
+        for path in self._files:
+            file = self._file(path)
+            _check_columns(self, file.schema_arrow.names, path)
+            groups += [(path, number) for number in range(file.num_row_groups)]
+        return groups
+
+    def _file(self, path: str) -> Any:
+        parquet = _pyarrow("parquet", type(self).__name__)
+        try:
+            return parquet.ParquetFile(path, page_checksum_verification=True)
+        except (OSError, ValueError) as failure:  # pyarrow's errors are of these two kinds
+            raise _damaged(path, "Parquet", failure) from failure
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __getitem__(self, number: Any) -> Any:
+        path, group = self._groups[number]
+        try:
+            table = self._file(path).read_row_group(group, columns=_columns(self))
+        except (OSError, ValueError) as failure:
+            raise _damaged(path, f"Parquet (row group {group})", failure) from failure
+        return _split(self, table, path)
+
+
+@dataclass(frozen=True)
+class CSVBlocks:
+    """Rows of CSV files in blocks of a given number, read in order.
+
+    The number of blocks is known only at the end, so the engines do not take this source: they
+    have readers of their own, or convert the files to Parquet once.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        Files with a header line.  A folder stands for the ``.csv`` files in it, sorted by name.
+    target : str or list of str
+        The column to learn, or several for many targets.
+    features : list of str, optional
+        The columns to learn from, in this order; None takes all others of the first file.
+    sample_weight : str, optional
+        The column with the weights of the rows.
+    rows : int, default=65536
+        Rows per block.  A block ends with its file.
+    delimiter : str, default=","
+    target_type : str, optional
+        Type of the target as pyarrow names it, such as "string", "int64" or "float64"; None judges
+        by the first rows of each file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pinvlearn import CSVBlocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.csv")
+    ...     _ = path.write_text("a,b,y\\n1,0,no\\n2,1,yes\\n3,0,no\\n")
+    ...     [y.tolist() for X, y in CSVBlocks(path, target="y", rows=2)]
+    [['no', 'yes'], ['no']]
+    """
+
+    paths: Paths
+    target: str | list[str]
+    features: list[str] | None = None
+    sample_weight: str | None = None
+    rows: int = 65536
+    delimiter: str = ","
+    target_type: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_rows(self.rows)
+        _set_columns(self, self._header(self._files[0]), self._files[0])
+
+    @cached_property
+    def _files(self) -> list[str]:
+        return _listed(self.paths, ".csv")
+
+    def _header(self, path: str) -> list[str]:
+        with self._open(path) as reader:
+            names: list[str] = reader.schema.names
+        return names
+
+    def _open(self, path: str, **types: Any) -> Any:
+        csv = _pyarrow("csv", type(self).__name__)
+        try:
+            return csv.open_csv(
+                path,
+                parse_options=csv.ParseOptions(delimiter=self.delimiter),
+                convert_options=csv.ConvertOptions(**types),
+            )
+        except (OSError, ValueError) as failure:
+            raise self._unreadable(path, failure) from failure
+
+    def _unreadable(self, path: str, failure: Exception) -> ValueError:
+        return ValueError(
+            f"{path} could not be read as CSV: {failure}. Types are judged by the first rows; if "
+            'the target is at fault, give target_type="string" or "float64".'
+        )
+
+    def __iter__(self) -> Iterator[Block]:
+        for path in self._files:
+            _check_columns(self, self._header(path), path)
+            for table in self._tables(path):
+                yield _split(self, table, path)
+
+    def _tables(self, path: str) -> Iterator[Any]:
+        """Tables of `rows` rows: pyarrow's own batches depend on the bytes of the file."""
+        import pyarrow as pa
+
+        numbers = [*(self.features or []), *([self.sample_weight] if self.sample_weight else [])]
+        types = dict.fromkeys(numbers, pa.float64())
+        if self.target_type is not None:
+            types |= dict.fromkeys(_names(self.target), pa.type_for_alias(self.target_type))
+        reader = self._open(path, column_types=types, include_columns=_columns(self))
+        waiting, count = [], 0
+        with reader:
+            while True:
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    break
+                except (OSError, ValueError) as failure:
+                    raise self._unreadable(path, failure) from failure
+                waiting.append(batch)
+                count += batch.num_rows
+                if count >= self.rows:
+                    table = pa.Table.from_batches(waiting)
+                    whole = count - count % self.rows
+                    for start in range(0, whole, self.rows):
+                        yield table.slice(start, self.rows)
+                    waiting, count = table.slice(whole).to_batches(), count - whole
+        if count:
+            yield pa.Table.from_batches(waiting)
+
+
+@dataclass(frozen=True)
+class NpyBlocks(Sequence[Block]):
+    """Rows of memory-mapped ``.npy`` files in blocks of a given number.
+
+    Parameters
+    ----------
+    X, y : path
+        Files as `numpy.save` writes them, with one row each for every sample.
+    sample_weight : path, optional
+    rows : int, default=65536
+        Rows per block.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pinvlearn import NpyBlocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.arange(10.0).reshape(5, 2))
+    ...     np.save(f"{folder}/y.npy", np.array([0, 1, 0, 1, 1]))
+    ...     [X.shape for X, y in NpyBlocks(f"{folder}/X.npy", f"{folder}/y.npy", rows=3)]
+    [(3, 2), (2, 2)]
+    """
+
+    X: str | PathLike[str]
+    y: str | PathLike[str]
+    sample_weight: str | PathLike[str] | None = None
+    rows: int = 65536
+
+    def __post_init__(self) -> None:
+        _check_rows(self.rows)
+        lengths = {str(path): len(_mapped(path)) for path in self._paths}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"The files have different numbers of rows: {lengths}.")
+
+    @property
+    def _paths(self) -> list[str | PathLike[str]]:
+        return [path for path in (self.X, self.y, self.sample_weight) if path is not None]
+
+    @cached_property
+    def _n_rows(self) -> int:
+        return len(_mapped(self.y))
+
+    def __len__(self) -> int:
+        return -(-self._n_rows // self.rows)
+
+    def __getitem__(self, number: Any) -> Any:
+        start = range(0, self._n_rows, self.rows)[number]
+        return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._paths)
+
+
+@dataclass(frozen=True)
+class NpzBlocks(Sequence[Block]):
+    """A list of ``.npz`` files, each one block.
+
+    Every file holds ``X`` (or the parts ``X_data``, ``X_indices``, ``X_indptr``, ``X_shape`` of a
+    CSR array), ``y`` and, if rows are weighted, ``sample_weight``.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        A folder stands for the ``.npz`` files in it, sorted by name.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pinvlearn import NpzBlocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/part-0.npz", X=np.eye(2), y=np.array([0, 1]))
+    ...     np.savez(f"{folder}/part-1.npz", X=np.ones((3, 2)), y=np.array([1, 1, 0]))
+    ...     [len(y) for X, y in NpzBlocks(folder)]
+    [2, 3]
+    """
+
+    paths: Paths
+
+    def __post_init__(self) -> None:
+        _ = self._files
+
+    @cached_property
+    def _files(self) -> list[str]:
+        return _listed(self.paths, ".npz")
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, number: Any) -> Any:
+        path = self._files[number]
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                parts = {name: file[name] for name in file.files}
+        except Exception as failure:  # zip, zlib and NumPy have a dozen ways to stumble
+            raise _damaged(path, "npz", failure) from failure
+        if "X_data" in parts:
+            arrays = (parts.pop("X_data"), parts.pop("X_indices"), parts.pop("X_indptr"))
+            parts["X"] = scipy.sparse.csr_array(arrays, shape=tuple(parts.pop("X_shape")))
+        if not {"X", "y"} <= set(parts):
+            raise ValueError(f"{path} holds {', '.join(parts)}; a block needs X and y.")
+        return tuple(parts[name] for name in ("X", "y", "sample_weight") if name in parts)
+
+
+def _listed(paths: Paths, suffix: str) -> list[str]:
+    """The files, absolute so that workers in other folders find them; a folder by its files."""
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    files: list[Path] = []
+    for path in map(Path, given):
+        files += sorted(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+    if not files:
+        raise ValueError(f"{paths!r} holds no file that ends in {suffix}.")
+    for path in files:
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} does not exist.")
+    return [str(path.absolute()) for path in files]
+
+
+def _pyarrow(module: str, user: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(f"pyarrow.{module}")
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"{user} needs pyarrow: pip install pinvlearn[cli]", name="pyarrow"
+        ) from missing
+
+
+def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
+    return ValueError(
+        f"{path} could not be read as {kind}: {failure}. Check that the file is complete."
+    )
+
+
+def _check_rows(rows: Any) -> None:
+    if not isinstance(rows, int | np.integer) or rows < 1:
+        raise ValueError(f"rows={rows!r} must be an integer of at least 1.")
+
+
+def _mapped(path: str | PathLike[str]) -> Array:
+    try:
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, ValueError) as failure:
+        raise _damaged(str(path), "npy", failure) from failure
+    return array
+
+
+def _names(columns: str | list[str] | None) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns or [])
+
+
+def _columns(source: Any) -> list[str]:
+    return [*source.features, *_names(source.target), *_names(source.sample_weight)]
+
+
+def _set_columns(source: Any, names: list[str], path: str) -> None:
+    """All other columns are the features, where the user named none."""
+    if source.features is None:
+        others = {*_names(source.target), *_names(source.sample_weight)}
+        object.__setattr__(source, "features", [name for name in names if name not in others])
+    if not source.features:
+        raise ValueError(f"{path} has no columns to learn from: {', '.join(names)}.")
+    _check_columns(source, names, path)
+
+
+def _check_columns(source: Any, names: list[str], path: str) -> None:
+    missing = [name for name in _columns(source) if name not in names]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it has {', '.join(names)}."
+        )
+
+
+def _split(source: Any, table: Any, path: str) -> Block:
+    """(X, y[, sample_weight]) of a pyarrow table; X stays a table, since that keeps its names."""
+    import pyarrow as pa
+
+    X = table.select(source.features)
+    for field in X.schema:
+        kind = field.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind == pa.bool_()):
+            raise ValueError(
+                f"{path}: column {field.name!r} holds {kind}; features must be numbers. Name the "
+                "columns to learn from with features=[...]."
+            )
+    targets = [_values(table, name, path) for name in _names(source.target)]
+    y = targets[0] if isinstance(source.target, str) else np.column_stack(targets)
+    if source.sample_weight is None:
+        return X, y
+    return X, y, _values(table, source.sample_weight, path)
+
+
+def _values(table: Any, name: str, path: str) -> Any:
+    column = table[name]
+    if column.null_count:
+        raise ValueError(
+            f"{path}: {column.null_count} rows have no value in column {name!r}. Leave them out, "
+            "or fill them in."
+        )
+    if hasattr(column.type, "value_type"):  # categories, kept as codes and a dictionary
+        column = column.cast(column.type.value_type)
+    values = column.to_numpy()
+    return values.astype(str) if values.dtype == object else values

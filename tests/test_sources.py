@@ -1,0 +1,204 @@
+"""Files as blocks: every row once, in order, and damage is never silent."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse
+
+from pinvlearn import CSVBlocks, NpyBlocks, NpzBlocks, ParquetBlocks
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((1000, 3))
+LABELS = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
+W = RNG.uniform(size=1000)
+NAMES = ["a", "b", "c"]
+
+
+def table(rows=slice(None), **more):
+    columns = {name: X[rows, j] for j, name in enumerate(NAMES)}
+    return pa.table(columns | {"y": LABELS[rows], "w": W[rows]} | more)
+
+
+def stacked(blocks):
+    """The parts of all blocks, one below the other."""
+    parts = zip(*blocks, strict=True)
+    return [np.concatenate([np.asarray(part) for part in column]) for column in parts]
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    for name, rows in (("1.parquet", slice(0, 700)), ("2.parquet", slice(700, 1000))):
+        pq.write_table(table(rows), tmp_path / name, row_group_size=256, write_page_checksum=True)
+    return tmp_path
+
+
+@pytest.fixture
+def csv(tmp_path):
+    for name, rows in (("1.csv", slice(0, 700)), ("2.csv", slice(700, 1000))):
+        pyarrow.csv.write_csv(table(rows), tmp_path / name)
+    return tmp_path
+
+
+def test_row_groups_are_blocks(parquet):
+    blocks = ParquetBlocks(parquet, target="y", sample_weight="w")
+    assert [len(y) for _, y, _ in blocks] == [256, 256, 188, 256, 44]
+    assert blocks.features == NAMES
+    assert blocks[0][0].column_names == NAMES
+    for mine, expected in zip(stacked(blocks), (X, LABELS, W), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    np.testing.assert_array_equal(blocks[-1][1], LABELS[-44:])
+    with pytest.raises(IndexError):
+        blocks[5]
+
+
+def test_features_come_in_the_order_asked_for_whatever_the_order_in_the_file(parquet, tmp_path):
+    pq.write_table(table().select(["y", "c", "a", "b", "w"]), tmp_path / "2.parquet")
+    (both, _) = stacked(ParquetBlocks(parquet, target="y", features=["c", "a"]))
+    np.testing.assert_array_equal(both, np.vstack([X[:700], X])[:, [2, 0]])
+
+
+def test_a_source_travels_to_workers_without_rows(parquet):
+    blocks = ParquetBlocks(parquet, target="y")
+    sent = pickle.dumps(blocks)
+    assert len(sent) < 1000
+    np.testing.assert_array_equal(pickle.loads(sent)[3][1], blocks[3][1])
+
+
+def test_several_targets_and_categories(tmp_path):
+    coded = pa.array(LABELS).dictionary_encode()
+    pq.write_table(table(kind=coded), tmp_path / "rows.parquet")
+    path = tmp_path / "rows.parquet"
+    (_, y) = ParquetBlocks(path, target=["w", "a"], features=["b"])[0]
+    np.testing.assert_array_equal(y, np.column_stack([W, X[:, 0]]))
+    (_, y) = ParquetBlocks(path, target="kind", features=["b"])[0]
+    np.testing.assert_array_equal(y, LABELS)
+
+
+def test_a_flipped_bit_never_changes_rows_unnoticed(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table(), path, row_group_size=256, write_page_checksum=True)
+    whole = path.read_bytes()
+    raised = 0
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[RNG.integers(len(whole))] ^= 1 << int(RNG.integers(8))
+        path.write_bytes(damaged)
+        try:
+            read = stacked(ParquetBlocks(path, "y", NAMES, "w"))
+        except ValueError:
+            raised += 1
+        else:
+            for mine, expected in zip(read, (X, LABELS, W), strict=True):
+                np.testing.assert_array_equal(mine, expected)
+    assert raised > 100  # the others hit names and statistics that are not read
+
+
+@pytest.mark.parametrize("rows", [1, 64, 700, 5000])
+def test_csv_blocks_have_the_rows_asked_for(csv, rows):
+    blocks = CSVBlocks(csv, target="y", sample_weight="w", rows=rows)
+    sizes = [len(y) for _, y, _ in blocks]
+    assert sizes == [min(rows, n - i) for n in (700, 300) for i in range(0, n, rows)]
+    for mine, expected in zip(stacked(blocks), (X, LABELS, W), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_csv_blocks_do_not_depend_on_the_size_of_the_reads(tmp_path):
+    """The reader works through a megabyte at a time; the file is larger."""
+    wide = pa.table(
+        {f"x{j}": RNG.standard_normal(4000) for j in range(30)} | {"y": np.arange(4000)}
+    )
+    pyarrow.csv.write_csv(wide, tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").stat().st_size > 2 * 2**20
+    blocks = list(CSVBlocks(tmp_path / "rows.csv", target="y", rows=999))
+    assert [len(y) for _, y in blocks] == [999, 999, 999, 999, 4]
+    np.testing.assert_array_equal(np.concatenate([y for _, y in blocks]), np.arange(4000))
+
+
+def test_whole_numbers_may_turn_into_fractions_further_down(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a;y\n" + "1;2\n" * 300_000 + "0.5;2.5\n")
+    with pytest.raises(ValueError, match=r"2\.5.*target_type"):
+        list(CSVBlocks(path, target="y", delimiter=";"))
+    blocks = list(CSVBlocks(path, target="y", delimiter=";", target_type="float64"))
+    assert blocks[-1][1][-1] == 2.5
+    assert np.asarray(blocks[-1][0])[-1, 0] == 0.5
+
+
+def test_memory_mapped_arrays(tmp_path):
+    for name, values in (("X", X), ("y", LABELS), ("w", W)):
+        np.save(tmp_path / f"{name}.npy", values)
+    paths = [tmp_path / "X.npy", tmp_path / "y.npy", tmp_path / "w.npy"]
+    blocks = NpyBlocks(*paths, rows=300)
+    assert [len(y) for _, y, _ in blocks] == [300, 300, 300, 100]
+    for mine, expected in zip(stacked(blocks), (X, LABELS, W), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    assert not isinstance(blocks[0][0], np.memmap)
+    with pytest.raises(IndexError):
+        blocks[4]
+    np.save(tmp_path / "short.npy", W[:-1])
+    with pytest.raises(ValueError, match="different numbers of rows"):
+        NpyBlocks(*paths[:2], tmp_path / "short.npy")
+    paths[0].write_bytes(paths[0].read_bytes()[:-1])
+    with pytest.raises(ValueError, match="X.npy could not be read"):
+        NpyBlocks(*paths)
+
+
+def test_lists_of_npz_files(tmp_path):
+    sparse = scipy.sparse.csr_array(np.where(X > 1.0, X, 0.0))
+    np.savez(tmp_path / "0.npz", X=X[:10], y=LABELS[:10], sample_weight=W[:10])
+    parts = {"data": sparse.data, "indices": sparse.indices, "indptr": sparse.indptr}
+    parts["shape"] = np.array(sparse.shape)
+    np.savez(tmp_path / "1.npz", y=LABELS, **{f"X_{name}": part for name, part in parts.items()})
+    blocks = NpzBlocks(tmp_path)
+    assert [len(block) for block in blocks] == [3, 2]
+    np.testing.assert_array_equal(blocks[0][0], X[:10])
+    np.testing.assert_array_equal(blocks[1][0].toarray(), sparse.toarray())
+    np.savez(tmp_path / "2.npz", X=X)
+    with pytest.raises(ValueError, match="holds X; a block needs X and y"):
+        NpzBlocks(tmp_path / "2.npz")[0]
+    damaged = bytearray((tmp_path / "0.npz").read_bytes())
+    damaged[300] ^= 1
+    (tmp_path / "0.npz").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"0\.npz could not be read"):
+        blocks[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"target": "z"}, "has no column 'z'; it has a, b, c, y, w"),
+        ({"target": "a", "features": ["b", "q"]}, "has no column 'q'"),
+        ({"target": "a", "features": []}, "no columns to learn from"),
+        ({"target": "a"}, "'y' holds string; features must be numbers"),
+        ({"target": "hole", "features": ["a"]}, "1 rows have no value in column 'hole'"),
+    ],
+)
+def test_wrong_columns(tmp_path, wrong, message):
+    hole = pa.array([None, *range(999)], pa.int64())
+    path = tmp_path / "rows.parquet"
+    full = table() if wrong["target"] != "hole" else table(hole=hole)
+    pq.write_table(full, path)
+    with pytest.raises(ValueError, match=message):
+        list(ParquetBlocks(path, **wrong))
+
+
+def test_a_later_file_must_have_the_columns_too(parquet, csv):
+    pq.write_table(table().drop_columns("b"), parquet / "3.parquet")
+    with pytest.raises(ValueError, match=r"3\.parquet has no column 'b'"):
+        ParquetBlocks(parquet, target="y")
+    pyarrow.csv.write_csv(table().drop_columns("b"), csv / "3.csv")
+    with pytest.raises(ValueError, match=r"3\.csv has no column 'b'"):
+        list(CSVBlocks(csv, target="y", features=NAMES))
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"rows\.parquet does not exist"):
+        ParquetBlocks(tmp_path / "rows.parquet", target="y")
+    with pytest.raises(ValueError, match=r"no file that ends in \.csv"):
+        CSVBlocks(tmp_path, target="y")
+    with pytest.raises(ValueError, match="rows=0 must be an integer"):
+        CSVBlocks(tmp_path, target="y", rows=0)
