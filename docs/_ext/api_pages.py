@@ -20,6 +20,7 @@ GROUPS = {
     "Transformers": ("pinvlearn.learners.features",),
     "Linear algebra": ("pinvlearn.functional", "pinvlearn.linalg"),
     "Stop rules": ("pinvlearn.linalg.stop",),
+    "Metrics": ("pinvlearn.metrics",),
     "Displays": ("pinvlearn.displays",),
     "Saving and loading": ("pinvlearn.persistence",),
     "Others": ("pinvlearn",),

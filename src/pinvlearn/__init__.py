@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pinvlearn import solvers as solvers
-    from pinvlearn.displays import AlphaPathDisplay as AlphaPathDisplay
-    from pinvlearn.displays import ConvergenceDisplay as ConvergenceDisplay
-    from pinvlearn.displays import SizePathDisplay as SizePathDisplay
+    from pinvlearn.displays.matrices import DegreeDisplay as DegreeDisplay
+    from pinvlearn.displays.matrices import ReorderingDisplay as ReorderingDisplay
+    from pinvlearn.displays.paths import AlphaPathDisplay as AlphaPathDisplay
+    from pinvlearn.displays.paths import ConvergenceDisplay as ConvergenceDisplay
+    from pinvlearn.displays.paths import SizePathDisplay as SizePathDisplay
     from pinvlearn.engines.sources import CSVBlocks as CSVBlocks
     from pinvlearn.engines.sources import NpyBlocks as NpyBlocks
     from pinvlearn.engines.sources import NpzBlocks as NpzBlocks
@@ -64,9 +66,10 @@ if TYPE_CHECKING:
 
 # The one table of public names: where each lives. Type checkers read the block above instead.
 _HOME = {
-    "AlphaPathDisplay": "displays",
     "CSVBlocks": "engines.sources",
-    "ConvergenceDisplay": "displays",
+    "AlphaPathDisplay": "displays.paths",
+    "ConvergenceDisplay": "displays.paths",
+    "DegreeDisplay": "displays.matrices",
     "DeepELMClassifier": "learners.deep",
     "DeepELMRegressor": "learners.deep",
     "ELMAutoEncoder": "learners.autoencoder",
@@ -94,10 +97,11 @@ _HOME = {
     "Rank": "linalg.stop",
     "ReceptiveFields": "learners.receptive_fields",
     "Reordering": "linalg.reorder",
+    "ReorderingDisplay": "displays.matrices",
     "Report": "linalg.report",
     "SVD": "linalg.svd",
     "SVDImputer": "learners.imputer",
-    "SizePathDisplay": "displays",
+    "SizePathDisplay": "displays.paths",
     "Solution": "functional",
     "Tolerance": "linalg.stop",
     "as_triplets": "functional_partial",

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from pinvlearn.cli._data import Note
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._model import build_columns, build_learner, take_rows
-from pinvlearn.displays import ConvergenceDisplay
+from pinvlearn.displays.paths import ConvergenceDisplay
 from pinvlearn.functional import range_basis
 from pinvlearn.learners.features import RBFFeatures
 from pinvlearn.linalg.stop import FlatGradient, Tolerance

@@ -1,7 +1,6 @@
-"""Plots as Display objects, in scikit-learn's manner; matplotlib is loaded on the first plot."""
+"""How an error or a score moves along a path: columns of a basis, ridges, sizes."""
 
 from collections.abc import Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from pinvlearn.displays._axes import axes
 from pinvlearn.linalg.rangefinder import RangeBasis
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ConvergenceDisplay:
 
     def plot(self, ax: "Axes | None" = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
-        ax = _axes(ax)
+        ax = axes(ax)
         # An exact basis ends at zero, which a log axis lacks: draw it at the least error above it.
         errors = np.maximum(self.errors, self.errors[self.errors > 0].min(initial=np.inf))
         columns = np.arange(errors.size)
@@ -176,7 +176,7 @@ class AlphaPathDisplay:
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
         """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
-        ax = _axes(ax)
+        ax = axes(ax)
         order = np.argsort(self.alphas)
         alphas, scores = self.alphas[order], self.scores[order]
         (self.line_,) = ax.plot(alphas, scores, **{"marker": "."} | kwargs)
@@ -277,7 +277,7 @@ class SizePathDisplay:
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
         """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
-        ax = _axes(ax)
+        ax = axes(ax)
         finite = np.where(np.isfinite(self.scores), self.scores, np.nan)
         self.lines_ = []
         for i, scores in enumerate(finite):
@@ -299,20 +299,3 @@ class SizePathDisplay:
         self.ax_: Any = ax
         self.figure_: Any = ax.figure
         return self
-
-
-def _axes(ax: "Axes | None") -> "Axes":
-    if ax is not None:
-        return ax
-    axes: Axes = _pyplot().subplots(layout="constrained")[1]
-    return axes
-
-
-def _pyplot() -> ModuleType:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "plots need matplotlib: pip install pinvlearn[plot]", name="matplotlib"
-        ) from error
-    return pyplot

@@ -1,0 +1,25 @@
+"""Axes to draw on; the only file that imports matplotlib."""
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def axes(ax: "Axes | None") -> "Axes":
+    """Those given, or new ones."""
+    if ax is not None:
+        return ax
+    new: Axes = _pyplot().subplots(layout="constrained")[1]
+    return new
+
+
+def _pyplot() -> ModuleType:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "plots need matplotlib: pip install pinvlearn[plot]", name="matplotlib"
+        ) from error
+    return pyplot
