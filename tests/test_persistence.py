@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pinvlearn
-from pinvlearn import persistence, solvers
+from pinvlearn import _files, persistence, solvers
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 4))
@@ -230,7 +230,7 @@ def test_failed_write_leaves_the_old_file(file) -> None:
     file.write_text("old")
 
     def write_half() -> None:
-        with persistence.written_whole(file) as draft:
+        with _files.written_whole(file) as draft:
             draft.write_text("half")
             raise RuntimeError
 
@@ -242,7 +242,7 @@ def test_failed_write_leaves_the_old_file(file) -> None:
 
 def test_write_keeps_the_suffix_and_replaces(file) -> None:
     file.write_text("old")
-    with persistence.written_whole(file) as draft:
+    with _files.written_whole(file) as draft:
         assert draft.suffix == ".skops"
         assert draft.parent == file.parent
         draft.write_text("new")
@@ -251,10 +251,10 @@ def test_write_keeps_the_suffix_and_replaces(file) -> None:
 
 
 def test_write_refuses_a_folder_and_a_missing_one(tmp_path) -> None:
-    with pytest.raises(OSError, match="not a regular file"), persistence.written_whole(tmp_path):
+    with pytest.raises(OSError, match="not a regular file"), _files.written_whole(tmp_path):
         pass
     absent = tmp_path / "absent" / "model.skops"
-    with pytest.raises(FileNotFoundError, match="no folder"), persistence.written_whole(absent):
+    with pytest.raises(FileNotFoundError, match="no folder"), _files.written_whole(absent):
         pass
 
 

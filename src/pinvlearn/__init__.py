@@ -2,7 +2,8 @@
 
 Every learner here is a feature map followed by a linear read-out through a filtered
 pseudo-inverse. Public names are loaded on first use, so ``import pinvlearn`` costs next to
-nothing; ``pinvlearn.solvers`` holds the solver objects.
+nothing; ``pinvlearn.solvers`` holds the solver objects, ``pinvlearn.summaries`` what can be added,
+forgotten and merged.
 """
 
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pinvlearn import solvers as solvers
+    from pinvlearn import summaries as summaries
     from pinvlearn.displays.matrices import DegreeDisplay as DegreeDisplay
     from pinvlearn.displays.matrices import ReorderingDisplay as ReorderingDisplay
     from pinvlearn.displays.paths import AlphaPathDisplay as AlphaPathDisplay
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pinvlearn.learners.deep import DeepELMRegressor as DeepELMRegressor
     from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
     from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
+    from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier as ExtremeSVMClassifier
     from pinvlearn.learners.fastpi import FastPIClassifier as FastPIClassifier
     from pinvlearn.learners.features import RandomFeatures as RandomFeatures
     from pinvlearn.learners.features import RBFFeatures as RBFFeatures
@@ -76,6 +79,7 @@ _HOME = {
     "ELMClassifier": "learners.elm",
     "ELMRegressor": "learners.elm",
     "Energy": "linalg.stop",
+    "ExtremeSVMClassifier": "learners.extreme_svm",
     "FastPCA": "learners.decomposition",
     "FastPIClassifier": "learners.fastpi",
     "FastTruncatedSVD": "learners.decomposition",
@@ -118,7 +122,7 @@ _HOME = {
     "spectral_error": "functional",
     "svd": "functional",
 }
-_SUBMODULES = ("solvers",)
+_SUBMODULES = ("solvers", "summaries")
 
 __all__ = sorted([*_HOME, *_SUBMODULES])
 

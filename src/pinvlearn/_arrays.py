@@ -197,6 +197,17 @@ def gram(A: Matrix) -> Array:
     return product
 
 
+MIN_BLOCK_ROWS = 2048
+"""Rows per block for narrow maps: large enough for syrk to run at full speed, small enough that
+the block is still in cache, in part, between the map and the product."""
+
+
+def row_slices(n_rows: int, n_columns: int) -> list[slice]:
+    """Rows in blocks whose products cost more than adding them up does."""
+    size = max(MIN_BLOCK_ROWS, n_columns)
+    return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
+
+
 def first_bad_entry(X: Array) -> tuple[int, int] | None:
     """Row and column of the first NaN or infinity of a dense block, or None.
 

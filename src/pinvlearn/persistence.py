@@ -7,15 +7,14 @@ that skops itself trusts from NumPy, SciPy and scikit-learn, are ever constructe
 
 import json
 import os
-import secrets
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from sklearn.pipeline import Pipeline
+
+from pinvlearn._files import written_whole
 
 FORMAT = 1
 _HEADER = "pinvlearn.json"
@@ -34,6 +33,7 @@ MODELS = frozenset(
         "pinvlearn.learners.features.RandomFeatures",
         "pinvlearn.learners.kernel_elm.KernelELMClassifier",
         "pinvlearn.learners.kernel_elm.KernelELMRegressor",
+        "pinvlearn.learners.extreme_svm.ExtremeSVMClassifier",
         "pinvlearn.learners.imputer.SVDImputer",
         "pinvlearn.learners.partial.PartialSVD",
         "pinvlearn.learners.pinv.PinvClassifier",
@@ -51,6 +51,7 @@ PARTS = frozenset(
         "pinvlearn.features.kernels.Whitened",
         "pinvlearn.features.random_layer.Beside",
         "pinvlearn.features.random_layer.Inputs",
+        "pinvlearn.features.random_layer.Offset",
         "pinvlearn.features.random_layer.RandomLayer",
         "pinvlearn.features.random_layer.Stack",
         "pinvlearn.features.rbf.RadialBasis",
@@ -70,6 +71,10 @@ PARTS = frozenset(
         "pinvlearn.solvers.FastSVD",
         "pinvlearn.solvers.QR",
         "pinvlearn.solvers.Woodbury",
+        "pinvlearn.summaries.gram.Gram",
+        "pinvlearn.summaries.products.Products",
+        "pinvlearn.summaries.schema.Schema",
+        "pinvlearn.summaries.triangle.Triangle",
     }
 )
 # Harmless containers that scikit-learn's transformers and sparse centres bring along.
@@ -168,25 +173,6 @@ def load(path: str | os.PathLike[str]) -> Any:
             "scikit-learn Pipeline that ends in one. Use a file that pinvlearn.save has written."
         )
     return model
-
-
-@contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a draft next to `path` that takes its place only if the block succeeds."""
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        raise OSError(f"{path} is not a regular file; give the name of a file to write.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} into.")
-    # The suffix stays last: writers such as matplotlib read the format from it.
-    draft = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")
-    try:
-        yield draft
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _skops_io() -> ModuleType:

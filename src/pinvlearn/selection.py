@@ -146,6 +146,11 @@ def generalised_cross_validation(
     n = problem.shape[0]
     if not isinstance(factor, Spectral):
         factor = spectral_from_moments(problem.moments, factor.center, n)
+    return validation_scores(factor, alphas, n)
+
+
+def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
+    """The scores of `generalised_cross_validation` for n rows, from their factor."""
     center, squares = factor.center, factor.C**2
     scores = []
     for alpha in alphas:

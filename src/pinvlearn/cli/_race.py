@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from pinvlearn._files import written_whole
 from pinvlearn.cli._data import Note
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._model import build_columns, build_learner, take_rows
@@ -17,7 +18,6 @@ from pinvlearn.displays.paths import ConvergenceDisplay
 from pinvlearn.functional import range_basis
 from pinvlearn.learners.features import RBFFeatures
 from pinvlearn.linalg.stop import FlatGradient, Tolerance
-from pinvlearn.persistence import written_whole
 
 # Name → options of the RBF network. The first three are those of [JL19], whose pseudo-inverse has
 # no ridge and needs no leave-one-out; the last is what a user gets by default.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,14 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn._arrays import MIN_BLOCK_ROWS, Array, Matrix, is_sparse
 from pinvlearn.summaries.products import Products, with_ones
 
+S = TypeVar("S")
 T = TypeVar("T")
-
-MIN_BLOCK_ROWS = 2048
-"""Rows per block for narrow maps: large enough for syrk to run at full speed, small enough that
-the block is still in cache, in part, between the map and the product."""
 
 WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
 """Above so many columns a p × p summary of each block would be the memory of a fit: one is added
@@ -128,14 +125,12 @@ def allowed_threads(blas: Any) -> int:
     return min([lib.num_threads for lib in blas.lib_controllers], default=1)
 
 
-def in_threads(
-    function: Callable[[slice], T], items: list[slice], n_jobs: int | None
-) -> Iterator[T]:
+def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | None) -> Iterator[T]:
     """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
     blas = blas_threads()
     n_jobs = n_jobs or allowed_threads(blas)
     with blas.limit(limits=1):
-        if n_jobs == 1 or len(items) == 1:
+        if n_jobs == 1 or (isinstance(items, Sized) and len(items) == 1):
             for item in items:
                 yield function(item)
             return

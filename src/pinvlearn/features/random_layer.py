@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from pinvlearn._arrays import Array, Matrix, is_sparse
 from pinvlearn.features.activations import ACTIVATIONS, Activation
@@ -114,3 +115,25 @@ class Stack:
         for layer in self.layers:
             X = layer(X)
         return X
+
+
+@dataclass(frozen=True, eq=False)
+class Offset:
+    """X ↦ [hidden(X), -1]: E of [He11] Eq. (7), whose last weight is the offset r."""
+
+    hidden: Any
+
+    @property
+    def n_columns(self) -> int:
+        """Hidden units and the column of -1."""
+        return int(self.hidden.n_columns) + 1
+
+    def __call__(self, X: Matrix) -> Matrix:
+        H = self.hidden(X)
+        if is_sparse(H):
+            column = scipy.sparse.csr_array(np.full((H.shape[0], 1), -1.0))
+            return scipy.sparse.hstack([H, column], format="csr")
+        E = np.empty((H.shape[0], H.shape[1] + 1), dtype=H.dtype)
+        E[:, :-1] = H
+        E[:, -1] = -1.0
+        return E

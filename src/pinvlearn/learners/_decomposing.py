@@ -20,7 +20,7 @@ from pinvlearn._validation import (
     check_nonnegative,
     generator,
 )
-from pinvlearn.learners._readout import unchanged_on_failure
+from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.driver import DENSE_ENTRIES, METHODS
 from pinvlearn.linalg.principal import (
     Axes,

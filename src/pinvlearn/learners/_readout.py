@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -34,9 +33,13 @@ from pinvlearn._validation import (
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
+from pinvlearn.learners._state import forget_fit
+from pinvlearn.learners._state import unchanged_on_failure as unchanged_on_failure
+from pinvlearn.learners._updates import Updating
 from pinvlearn.readout import Readout, solve
 from pinvlearn.selection import Alpha
 from pinvlearn.solvers import SOLVERS
+from pinvlearn.summaries import Schema
 
 ROUNDING = 1e-7
 """A column whose deviation is below this part of its entries counts as constant: the deviation is
@@ -137,21 +140,14 @@ class FeatureMap(Protocol):
         """Features of the rows of X."""
 
 
-@contextmanager
-def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was if the block fails or is interrupted."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
 def _has_leave_one_out(estimator: Any) -> bool:
+    if "summary_" in vars(estimator):
+        raise AttributeError(
+            "This needs leave-one-out predictions, and those need rows. A model that learned from "
+            "summaries (partial_fit, fit_blocks, fit_summary) keeps none; use fit."
+        )
     if estimator.loo_scoring is None or (
-        hasattr(estimator, "report_") and not hasattr(estimator, "loo_predictions_")
+        "report_" in vars(estimator) and "loo_predictions_" not in vars(estimator)
     ):
         raise AttributeError(
             "This needs leave-one-out predictions, which a fit with loo_scoring=None does not "
@@ -160,7 +156,7 @@ def _has_leave_one_out(estimator: Any) -> bool:
     return True
 
 
-class ReadoutEstimator(BaseEstimator):
+class ReadoutEstimator(Updating, BaseEstimator):
     """fit and raw outputs of every learner; a subclass draws the map."""
 
     def _draw_map(
@@ -171,6 +167,10 @@ class ReadoutEstimator(BaseEstimator):
 
     def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
         """Targets of shape (n, t), weights, and the score that leave-one-out uses."""
+        raise NotImplementedError
+
+    def _take_schema(self, schema: Schema) -> None:
+        """Set what a summary says of the targets."""
         raise NotImplementedError
 
     def _decoded(self, readout: Readout) -> None:
@@ -196,8 +196,7 @@ class ReadoutEstimator(BaseEstimator):
         return self
 
     def _fit(self, X: Matrix, y: Any, sample_weight: Any) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        forget_fit(self)
         X, y = validate_data(
             self,
             X,
@@ -217,6 +216,10 @@ class ReadoutEstimator(BaseEstimator):
         Y, weights, score = self._encoded(y, sample_weight)
         judge = score if self.loo_scoring is not None else None
         self.map_, readout, notes = self._solved(X, y, Y, weights, judge)
+        self._take(readout, notes)
+
+    def _take(self, readout: Readout, notes: Iterable[str]) -> None:
+        """Set the attributes of a solution."""
         self.alpha_, self.alphas_, self.rank_ = readout.alpha, readout.alphas, readout.rank
         self.report_ = replace(readout.report, notes=(*notes, *readout.report.notes))
         if readout.leave_one_out is not None:
@@ -236,7 +239,7 @@ class ReadoutEstimator(BaseEstimator):
 
         def problem(function: Callable[[Matrix], Matrix], n_columns: int) -> Problem:
             rows = LocalRows(function, X, Y, weights, n_columns, n_jobs)
-            return Problem(rows, True, score, solver_stream)
+            return Problem(rows, self._intercept, score, solver_stream)
 
         drawn, solver, more = self._sized(drawn, problem, solver, alpha)
         return drawn, solve(problem(drawn, drawn.n_columns), solver, alpha), [*notes, *more]
@@ -341,6 +344,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         Y[np.arange(len(codes)), codes] = 1.0
         return Y, weights, self._score(top_class_score)
 
+    def _take_schema(self, schema: Schema) -> None:
+        self._multilabel = schema.task == "labels"
+        self.classes_ = np.arange(schema.n_targets) if self._multilabel else schema.classes
+
     def _score(self, accuracy: Score) -> Score:
         return squared_error_score if self.loo_scoring == "mse" else accuracy
 
@@ -419,6 +426,9 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         check_finite(y.reshape(len(y), -1), None, "y")
         self._one_target = y.ndim == 1
         return y.reshape(len(y), -1), weights, squared_error_score
+
+    def _take_schema(self, schema: Schema) -> None:
+        self._one_target = schema.one_target
 
     def _decoded(self, readout: Readout) -> None:
         coef, intercept, left_out = readout.coef.T, readout.intercept, readout.leave_one_out

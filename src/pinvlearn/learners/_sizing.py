@@ -54,6 +54,13 @@ class SelfSizing(ReadoutEstimator):
 
     _size_name: str | None = None
 
+    def _why_not_updatable(self) -> str | None:
+        if self.rank is not None:
+            return f"rank={self.rank!r} needs all rows at once; leave it None to learn in pieces."
+        if self._size_name is not None and isinstance(getattr(self, self._size_name), str):
+            return f'{self._size_name}="loo" needs all rows at once; give a number instead.'
+        return None
+
     def _sized(
         self,
         drawn: FeatureMap,

@@ -43,6 +43,10 @@ class _DeepELM(ReadoutEstimator):
         `alpha` of the autoencoders; `alpha` is the read-out's.""",
     }
 
+    @property
+    def _map_memory(self) -> str | None:
+        return "its autoencoders were fitted to training rows"
+
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:

@@ -36,7 +36,7 @@ from pinvlearn.learners._cells import (
     judge_squared_error,
     leave_one_out_cells,
 )
-from pinvlearn.learners._readout import unchanged_on_failure
+from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.driver import METHODS, decompose
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.svd import cutoff_gain, ridge_gain

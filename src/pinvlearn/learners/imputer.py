@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from pinvlearn._arrays import Array
 from pinvlearn._validation import check_choice, check_count, generator
 from pinvlearn.engines.local import blas_threads
-from pinvlearn.learners._readout import unchanged_on_failure
+from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.impute import (
     MOST_COLUMNS,
     Loadings,

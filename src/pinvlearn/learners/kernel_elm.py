@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,7 @@ from pinvlearn.learners._readout import (
 )
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout import Readout
+from pinvlearn.solvers import Auto
 
 APPROXIMATIONS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 
@@ -124,6 +126,30 @@ class _KernelELM(ReadoutEstimator):
         report = readout.report
         report = replace(report, method=approximation, reason=f"{reason}; {report.reason}")
         return drawn, replace(readout, report=report), []
+
+    @property
+    def _intercept(self) -> bool:
+        return bool(self.fit_intercept)
+
+    @property
+    def _map_memory(self) -> str | None:
+        return "its pivots are training rows"
+
+    def _why_not_updatable(self) -> str | None:
+        if self.approximation in ("nystroem", "rpcholesky") and self.kernel != "precomputed":
+            return None
+        return (
+            f"approximation={self.approximation!r} with kernel={self.kernel!r} keeps no fixed "
+            'features that rows could be added to; use approximation="rpcholesky" or "nystroem".'
+        )
+
+    def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
+        Y, weights, _ = copy(self)._encoded(y, None)
+        drawn, _, notes = self._solved(X, y, Y, weights, None)
+        return drawn, notes
+
+    def _solver(self) -> Any:
+        return Auto()
 
     def _checked_rank(self, n: int) -> int | None:
         """None for "auto", else a number in 1 … n."""

@@ -26,7 +26,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.engines.local import allowed_threads, blas_threads
 from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem
-from pinvlearn.learners._readout import unchanged_on_failure
+from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.completion import entries_of, threads
 from pinvlearn.linalg.report import Report, Stopwatch
 

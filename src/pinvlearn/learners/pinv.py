@@ -34,6 +34,11 @@ class GivenMap:
 class _Pinv(SelfSizing):
     _parameter_docs = {"rank": RANK}
 
+    @property
+    def _map_memory(self) -> str | None:
+        fitted = hasattr(self.features, "transform")
+        return "its features were fitted to training rows" if fitted else None
+
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:

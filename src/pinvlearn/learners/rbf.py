@@ -65,6 +65,12 @@ class _RBFNetwork(SelfSizing):
         return with_links(radial, X, self.direct_links), notes
 
     @property
+    def _map_memory(self) -> str | None:
+        if isinstance(self.centers, str):
+            return "its centres were drawn from training rows"
+        return "its width was taken from training rows" if self.gamma == "scale" else None
+
+    @property
     def centers_(self) -> Matrix:
         """Centres of the kernels."""
         radial = self.map_.hidden if isinstance(self.map_, Beside) else self.map_

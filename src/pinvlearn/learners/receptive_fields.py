@@ -22,7 +22,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.engines.local import in_threads
 from pinvlearn.features.receptive_fields import FILTERS, Fields, Shape, draw_fields
-from pinvlearn.learners._readout import unchanged_on_failure
+from pinvlearn.learners._state import unchanged_on_failure
 
 
 class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, blas, gram, is_sparse, times
+from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, is_sparse, times
 
 PANEL = 512
 """Rows of a p × p array worked on at a time where a second such array would be too much."""
@@ -86,6 +86,12 @@ class Products:
     def __add__(self, other: Products) -> Products:
         return Products(self.HH + other.HH, self.HT + other.HT, self.TT + other.TT)
 
+    def __sub__(self, other: Products) -> Products:
+        return Products(self.HH - other.HH, self.HT - other.HT, self.TT - other.TT)
+
+    def __mul__(self, factor: float) -> Products:
+        return Products(self.HH * factor, self.HT * factor, self.TT * factor)
+
     def __iadd__(self, other: Products) -> Products:
         """In place, for a fold that owns its left operand: no new p × p array."""
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
@@ -95,6 +101,23 @@ class Products:
     @property
     def _arrays(self) -> tuple[Array, Array, Array]:
         return self.HH, self.HT, self.TT
+
+    @property
+    def magnitude(self) -> float:
+        """Trace of the raw products."""
+        return float(np.trace(self.HH))
+
+    def combined(self, M: Array) -> Products:
+        """The products for targets T·M, of which the first column is again that of ones."""
+        return Products(self.HH, self.HT @ M, M.T @ self.TT @ M)
+
+    def widened(self, columns: IntArray, t: int) -> Products:
+        """The products for t targets, of which these are the given ones and the others zero."""
+        where = np.concatenate([[0], 1 + columns])
+        HT, TT = np.zeros((len(self.HH), 1 + t)), np.zeros((1 + t, 1 + t))
+        HT[:, where] = self.HT
+        TT[np.ix_(where, where)] = self.TT
+        return Products(self.HH, HT, TT)
 
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, about the weighted means if there is an intercept.
@@ -106,7 +129,7 @@ class Products:
         """
         total = float(self.TT[0, 0])
         H_mean, Y_mean = self.HT[:, 0] / total, self.TT[0, 1:] / total
-        magnitude = float(np.trace(self.HH))
+        magnitude = self.magnitude
         if not intercept:
             H_mean, Y_mean = np.zeros_like(H_mean), np.zeros_like(Y_mean)
         G = np.array(self.HH, order="C", copy=None if overwrite else True)

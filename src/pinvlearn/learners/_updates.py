@@ -1,0 +1,525 @@
+"""Adding, forgetting and merging rows: what every learner with a fixed map can do.
+
+Each of these is an operation on the learner's summary; the solution follows from it when it is
+next asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pinvlearn._arrays import Array, Matrix
+from pinvlearn._progress import Rate, progress
+from pinvlearn._validation import check_alpha, check_finite, check_jobs, generator
+from pinvlearn.engines.local import in_threads, tree
+from pinvlearn.learners._plans import Plan, block_source, checked_targets
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.summaries import Gram, Products, Schema, Tree, Triangle, fingerprint
+from pinvlearn.summaries.block import Block
+from pinvlearn.summary_readout import kind_for, solve_summary
+
+T = TypeVar("T")
+Summary = Gram | Triangle
+
+SOLVED = ("coef_", "intercept_", "alpha_", "alphas_", "rank_", "report_", "gcv_scores_")
+"""Attributes that follow from the summary and are made when they are asked for."""
+
+
+def _can_update(estimator: Any) -> bool:
+    reason = estimator._why_not_updatable()
+    if reason is not None:
+        raise AttributeError(reason)
+    return True
+
+
+def _has_summary_if_fitted(estimator: Any) -> bool:
+    if "map_" in vars(estimator) and "summary_" not in vars(estimator):
+        raise AttributeError(
+            "This model was fitted by fit, which keeps no summary of its rows, so none can be "
+            "added or taken away. Start with partial_fit or fit_blocks, for any number of rows."
+        )
+    return _can_update(estimator)
+
+
+class Updating:
+    """partial_fit, forget, merge, fit_blocks, fit_summary and plan of a read-out learner."""
+
+    @property
+    def _map_memory(self) -> str | None:
+        """What the map keeps of the rows it was drawn from; None for nothing."""
+        return None
+
+    @property
+    def _intercept(self) -> bool:
+        """Whether there is a free intercept."""
+        return True
+
+    def _why_not_updatable(self) -> str | None:
+        """Why this learner cannot learn from summaries; None if it can."""
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached where the attribute is not there: solve if it follows from the summary.
+        if name in SOLVED and "summary_" in vars(self) and "report_" not in vars(self):
+            with unchanged_on_failure(self):
+                self._solve()
+            if name in vars(self):
+                return vars(self)[name]
+        # The usual error, or that of a method which says why it is not available.
+        return object.__getattribute__(self, name)
+
+    @available_if(_has_summary_if_fitted)
+    def partial_fit(
+        self,
+        X: Matrix,
+        y: Any,
+        classes: Any = None,
+        decay: float = 1.0,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Add rows; the solution is that of one fit to all rows, however they were cut up.
+
+        The map is drawn at the first call: a random layer from the seed alone, centres from the
+        rows of that call.  The weights are solved for when they are next needed.  With
+        ``alpha="auto"`` generalised cross-validation chooses, which needs no rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            A bad block raises and changes nothing that was learned.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Classes may appear at any time; one that comes late counts as absent before.
+        classes : array, optional
+            Classes that y may lack.  Not needed, even at the first call.
+        decay : float, default=1.0
+            Factor in (0, 1] on the weights of all rows added before.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
+        """
+        if not 0.0 < decay <= 1.0:
+            raise ValueError(f"decay={decay!r} must lie in (0, 1].")
+        with unchanged_on_failure(self):
+            if hasattr(self, "summary_"):
+                new = self._plan().summary(X, y, sample_weight)
+                before = self.summary_ if decay == 1.0 else self.summary_ * decay
+                self._replace_summary(_with_classes(before.merged(new), classes))
+            else:
+                plan = self._planned(X, y)
+                self._start(plan, _with_classes(plan.summary(X, y, sample_weight), classes))
+        return self
+
+    @available_if(_has_summary_if_fitted)
+    def forget(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
+        """Take rows away again, as if they had never been added.
+
+        Exact to rounding for a map that keeps nothing of the rows (random layers, given centres)
+        and a given alpha.  Rows that were decayed are given with their present weight.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows as they were added.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails: where more would be taken away than was added, and where
+            cancellation would leave too few digits.
+        """
+        check_is_fitted(self)
+        if self._map_memory is not None:
+            warnings.warn(
+                f"The rows' part in the solution is taken away, but {self._map_memory}: the map "
+                "still remembers rows. Use a random layer or given centres to forget all of them.",
+                UserWarning,
+                stacklevel=2,
+            )
+        with unchanged_on_failure(self):
+            self._replace_summary(self.summary_ - self._plan().summary(X, y, sample_weight))
+        return self
+
+    @available_if(_has_summary_if_fitted)
+    def merge(self, other: Any) -> Any:
+        """Add all rows that another model or summary has learned from.
+
+        Parameters
+        ----------
+        other : fitted learner, Gram or Triangle
+            With the same map; blocks that both have counted raise.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
+        """
+        check_is_fitted(self)
+        if not isinstance(other, Summary):
+            _check_other(other)
+            other = other.summary_
+        with unchanged_on_failure(self):
+            self._replace_summary(self.summary_.merged(other))
+        return self
+
+    @available_if(_can_update)
+    def plan(self, X: Matrix, y: Any) -> Plan:
+        """What workers need to make summaries of blocks; this estimator is not changed.
+
+        Parameters
+        ----------
+        X, y
+            The head of the data.  Centres are drawn from it; a random layer needs its columns
+            only.
+
+        Returns
+        -------
+        plan : Plan
+            Its ``summary(X, y, sample_weight, block_id)`` is a pure function.
+        """
+        return copy(self)._planned(X, y)
+
+    @available_if(_can_update)
+    def fit_summary(self, summary: Summary, plan: Plan | None = None) -> Any:
+        """Fit to the rows of a summary, which may have been made anywhere.
+
+        Parameters
+        ----------
+        summary : Gram or Triangle
+        plan : Plan, optional
+            The plan it was made with.  May be left out where this model has the same map already,
+            or can draw it from its seed.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
+        """
+        with unchanged_on_failure(self):
+            if plan is None:
+                plan = self._plan_for(summary.schema)
+            elif plan.fingerprint != summary.schema.fingerprint:
+                raise ValueError("the summary was made with another map than that of the plan.")
+            self._start(plan, summary)
+            self._solve()
+        return self
+
+    @available_if(_can_update)
+    def fit_blocks(
+        self,
+        blocks: Iterable[Any],
+        *,
+        classes: Any = None,
+        source: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        interval: float = 60.0,
+        quiet: bool = False,
+    ) -> Any:
+        """Fit to rows that come in blocks and need not fit into memory.
+
+        Threads work on blocks side by side, with one BLAS thread each; sums are merged along a
+        fixed tree over the blocks' positions.  The result's bits depend on the blocks, not on the
+        number of threads or on interruptions.  Memory: p² for each level of the tree and each
+        thread, and the blocks at work.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y) or (X, y, sample_weight)
+            A sequence is read by the threads, at the positions that are needed; anything else is
+            read in order.  What can be read twice is, if the solution needs refinement.
+        classes : array, optional
+            Classes that may not occur.
+        source : str, optional
+            Name under which the blocks are counted, so that no merge counts them twice.  Left
+            out, it is a digest of the first rows.
+        checkpoint : path-like, optional
+            File to resume from if it is there, and to write to every `interval` seconds, whole or
+            not at all.  Needs an integer `random_state`, so that the map can be drawn again.
+        interval : float, default=60.0
+            Seconds.
+        quiet : bool, default=False
+            Show no progress; without a terminal there is none anyway.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails or is interrupted.
+        """
+        with unchanged_on_failure(self):
+            if checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+                raise ValueError(
+                    f"random_state={self.random_state!r}: a checkpoint needs an integer, so that "
+                    "the same map is drawn when the fit is resumed."
+                )
+            reader = _Reader(blocks)
+            head = reader.head()
+            plan = self._planned(head[0], head[1])
+            source = block_source(head[0], head[1]) if source is None else source
+            sums = _resumed(checkpoint, plan, source)
+
+            def of_block(item: tuple[int, Any]) -> Summary:
+                number, block = item
+                X, y, weights = _unpacked(block() if callable(block) else block, number)
+                return plan.summary(X, y, weights, (source, number))
+
+            todo = reader.blocks(lambda number: sums.counted((source, number)))
+            written, rate = time.monotonic(), Rate()
+            with progress(reader.total, quiet=quiet) as show:
+                for summary in in_threads(of_block, todo, check_jobs(self.n_jobs)):
+                    sums.add(summary)
+                    rate.add(summary.n_rows)
+                    done = sums.n_blocks
+                    show(done, rate.label(reader.total and reader.total - done))
+                    if checkpoint is not None and time.monotonic() - written >= interval:
+                        sums.save(checkpoint)
+                        written = time.monotonic()
+            if checkpoint is not None:
+                sums.save(checkpoint)
+            total = _with_classes(sums.result(), classes)
+            self._start(plan, total)
+            again = _BlockRows(plan, total.schema, reader.again, check_jobs(self.n_jobs))
+            self._solve(again if reader.repeatable else None)
+        return self
+
+    # What the methods above share.
+
+    def _planned(self, X: Matrix, y: Any) -> Plan:
+        """Check the head of the data, draw the map from it, and set nothing but its columns."""
+        solver, alpha = self._solver(), check_alpha(self.alpha)
+        kind = kind_for(solver, alpha)
+        class_weight = getattr(self, "class_weight", None)
+        if class_weight is not None and not isinstance(class_weight, dict):
+            raise ValueError(
+                f"class_weight={class_weight!r} needs the totals of all rows, which blocks do not "
+                "know. Give a dict of weights instead."
+            )
+        forget_fit(self)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr" if self.__sklearn_tags__().input_tags.sparse else False,
+            dtype=np.float64,
+            multi_output=True,
+            ensure_all_finite=False,
+        )
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        drawn, notes = self._map_for(X, y)
+        schema = self._schema(drawn, X, y)
+        if schema.task == "labels" and class_weight is not None:
+            raise ValueError("class_weight is not defined for multi-label targets; use None.")
+        checked_targets(y, schema)
+        return Plan(drawn, schema, kind, class_weight, type(self).__name__, tuple(notes))
+
+    def _schema(self, drawn: Any, X: Matrix, y: Any) -> Schema:
+        """The schema of summaries, before any class is known."""
+        task, columns = "targets", 1 if np.ndim(y) == 1 else y.shape[1]
+        if is_classifier(self):
+            task = "labels" if columns > 1 else "classes"
+        names = getattr(self, "feature_names_in_", None)
+        return Schema(
+            task,
+            fingerprint(drawn),
+            X.shape[1],
+            int(drawn.n_columns),
+            n_targets=0 if task == "classes" else columns,
+            one_target=np.ndim(y) == 1 or task == "classes",
+            classes=np.empty(0) if task == "classes" else None,
+            feature_names=None if names is None else tuple(names),
+        )
+
+    def _map_for(self, X: Matrix, y: Any) -> tuple[Any, list[str]]:
+        """The map that `fit` would draw from these rows."""
+        return self._draw_map(X, y, generator(self.random_state).spawn(2)[0])
+
+    def _plan_for(self, schema: Schema) -> Plan:
+        """The plan for a summary's map: that of this model, or drawn from the seed."""
+        drawn, notes = getattr(self, "map_", None), list[str]()
+        if drawn is None or fingerprint(drawn) != schema.fingerprint:
+            if self._map_memory is not None:
+                raise ValueError(
+                    f"the summary's map is not known here ({self._map_memory}). Give plan=, the "
+                    "plan that the summary was made with."
+                )
+            drawn, notes = self._map_for(np.zeros((1, schema.n_features)), None)
+        if fingerprint(drawn) != schema.fingerprint:
+            raise ValueError(
+                "the summary was made with another map than this model draws. Use the same "
+                "parameters and an integer random_state, or give plan=."
+            )
+        kind = kind_for(self._solver(), check_alpha(self.alpha))
+        return Plan(drawn, schema, kind, learner=type(self).__name__, notes=tuple(notes))
+
+    def _plan(self) -> Plan:
+        """The plan of this fitted model."""
+        weights = getattr(self, "class_weight", None)
+        if weights is not None and not isinstance(weights, dict):
+            raise ValueError(
+                f"class_weight={weights!r} needs the totals of all rows; rows cannot be added to "
+                "or taken from such a fit. Give a dict of weights instead."
+            )
+        summary = self.summary_
+        return Plan(self.map_, summary.schema, type(summary), weights, type(self).__name__)
+
+    def _start(self, plan: Plan, summary: Summary) -> None:
+        """Become a model of this summary, not solved yet."""
+        forget_fit(self)
+        self.map_, self._map_notes = plan.map, plan.notes
+        self.n_features_in_ = plan.n_features
+        if plan.feature_names is not None:
+            self.feature_names_in_ = np.array(plan.feature_names, dtype=object)
+        self._replace_summary(summary)
+
+    def _replace_summary(self, summary: Summary) -> None:
+        """Take a new summary; what followed from the old one is gone."""
+        for name in (*SOLVED, "loo_scores_", "loo_predictions_", "temperature_"):
+            vars(self).pop(name, None)
+        self.summary_ = summary
+        self._take_schema(summary.schema)
+
+    def _solve(self, rows: Any = None) -> None:
+        """Solve for the weights from the summary."""
+        readout = solve_summary(
+            self.summary_, self._intercept, self._solver(), check_alpha(self.alpha), rows
+        )
+        self._take(readout, self._map_notes)
+
+
+def _check_other(other: Any) -> None:
+    check_is_fitted(other)
+    if not hasattr(other, "summary_"):
+        raise ValueError(
+            f"the other {type(other).__name__} has no summary of its rows, which fit does not "
+            "keep. Fit it by partial_fit or fit_blocks."
+        )
+
+
+def _with_classes(summary: Summary, classes: Any) -> Summary:
+    return summary if classes is None else summary.with_classes(classes)
+
+
+def _unpacked(block: Any, number: int) -> tuple[Any, Any, Any]:
+    if isinstance(block, tuple | list) and len(block) in (2, 3):
+        return block[0], block[1], block[2] if len(block) == 3 else None
+    raise ValueError(
+        f"block {number} is a {type(block).__name__}; give (X, y) or (X, y, sample_weight)."
+    )
+
+
+def _resumed(checkpoint: Any, plan: Plan, source: str) -> Tree:
+    """The partial sums of a checkpoint, if there is one and it belongs to this fit."""
+    if checkpoint is None or not Path(checkpoint).exists():
+        return Tree()
+    sums = Tree.load(checkpoint)
+    try:
+        for schema in sums.schemas:
+            plan.schema.united(schema)
+        if sums.sources - {source}:
+            raise ValueError(f"its blocks are of {sorted(sums.sources)}, not of {source!r}.")
+    except ValueError as error:
+        raise ValueError(
+            f"the checkpoint {checkpoint} belongs to another fit: {error} Give another file, or "
+            "remove it to start anew."
+        ) from error
+    return sums
+
+
+class _Reader:
+    """Blocks of an iterable, or of a sequence at the positions that are needed."""
+
+    def __init__(self, blocks: Any) -> None:
+        self._blocks = blocks
+        self._indexed = hasattr(blocks, "__getitem__") and hasattr(blocks, "__len__")
+        self.repeatable = self._indexed or iter(blocks) is not blocks
+        self.total = len(blocks) if hasattr(blocks, "__len__") else None
+        self._read: list[Any] = []
+        self._rest: Iterator[Any] = iter(())
+
+    def head(self) -> tuple[Any, Any]:
+        """X and y of the first block that has rows."""
+        self._rest = iter(self._blocks)
+        for number, block in enumerate(self._rest):
+            self._read.append(block)
+            X, y, _ = _unpacked(block, number)
+            if (X.shape[0] if hasattr(X, "shape") else len(X)) > 0:
+                return X, y
+        raise ValueError("there is no block with rows to learn from.")
+
+    def blocks(self, skip: Callable[[int], bool]) -> Iterator[tuple[int, Any]]:
+        """(number, block) of all but those to skip; of a sequence, a function that reads it."""
+        if self._indexed:
+            for number in range(len(self._blocks)):
+                if not skip(number):
+                    yield number, lambda number=number: self._blocks[number]
+            return
+        for number, block in enumerate(itertools.chain(self._read, self._rest)):
+            if number < len(self._read):
+                self._read[number] = None  # so that it is not kept
+            if not skip(number):
+                yield number, block
+
+    def again(self) -> Iterator[tuple[int, Any]]:
+        """All blocks once more."""
+        return enumerate(iter(self._blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class _BlockRows:
+    """Rows of blocks that can be read again, for refinement; see `pinvlearn.factors.Rows`."""
+
+    plan: Plan
+    schema: Schema
+    read: Callable[[], Iterator[tuple[int, Any]]]
+    n_jobs: int | None
+
+    @property
+    def Y(self) -> Array:
+        """No targets are kept."""
+        return np.empty((0, self.schema.signs.shape[1] - 1))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of H."""
+        return self.schema.n_columns
+
+    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
+        """function(H, Y, weights) of every piece of every block, in order."""
+        signs = self.schema.signs[:, 1:]
+
+        def of_piece(piece: Block) -> T:
+            Y = piece.T @ signs[1:] + signs[0]
+            return function(piece.map(piece.X), Y, piece.weights)
+
+        return in_threads(of_piece, self._pieces(), self.n_jobs)
+
+    def _pieces(self) -> Iterator[Block]:
+        plan = replace(self.plan, schema=self.schema)
+        for number, block in self.read():
+            checked = plan.block(*_unpacked(block, number))
+            yield from map(checked.part, checked.slices)
+
+    def fold(
+        self, function: Callable[[Matrix, Array, Array | None], T], merge: Callable[[T, T], T]
+    ) -> T:
+        """The merged results of all pieces."""
+        return tree(self.each(function), merge)
+
+    def products(self) -> Products:
+        """The second moments of all rows."""
+        return self.fold(Products.of, operator.iadd)

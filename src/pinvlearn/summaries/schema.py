@@ -1,0 +1,244 @@
+"""What a summary is of: the map, the columns, the targets, and the blocks it has counted."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pinvlearn._arrays import Array, is_sparse
+
+BlockId: TypeAlias = tuple[str, int]
+"""(source, number): two parties that name their sources cannot collide."""
+
+Ranges: TypeAlias = tuple[tuple[str, int, int], ...]
+"""Blocks as sorted ranges (source, first, one past the last) that do not touch."""
+
+TASKS = ("classes", "labels", "targets")
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """The meaning of a summary's columns; two summaries add up only where theirs agree.
+
+    Attributes
+    ----------
+    task : {"classes", "labels", "targets"}
+        Target columns are indicators of classes, indicators of labels, or numbers.
+    fingerprint : str
+        Of the feature map; see `fingerprint`.
+    n_features, n_columns : int
+        Inputs and outputs of the map.
+    n_targets : int
+        Target columns.
+    one_target : bool
+        Whether y had one dimension.
+    classes : array or None
+        Sorted classes, for the task "classes".
+    feature_names : tuple of str or None
+        Of the inputs.
+    """
+
+    task: str
+    fingerprint: str
+    n_features: int
+    n_columns: int
+    n_targets: int
+    one_target: bool = True
+    classes: Any = None
+    feature_names: tuple[str, ...] | None = None
+
+    def united(self, other: Schema) -> Schema:
+        """The schema of both, in which a class that one of them lacks is a column of zeros."""
+        for name, what in _COMPARED.items():
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ValueError(f"the summaries differ in their {what}: {mine!r} and {theirs!r}.")
+        if self.task != "classes":
+            if self.n_targets != other.n_targets:
+                raise ValueError(
+                    "the summaries differ in their number of targets: "
+                    f"{self.n_targets} and {other.n_targets}."
+                )
+            return self
+        return self.with_classes(other.classes)
+
+    def with_classes(self, classes: Any) -> Schema:
+        """The schema with these classes as well."""
+        classes = as_classes(classes)
+        if not len(classes) or np.array_equal(self.classes, classes):
+            return self
+        numeric = [part.dtype.kind in "biuf" for part in (self.classes, classes) if len(part)]
+        if len(set(numeric)) > 1:
+            raise ValueError(
+                f"classes {self.classes!r} and {classes!r} are of different types; use one type."
+            )
+        both = np.union1d(self.classes, classes) if len(self.classes) else classes
+        return replace(self, classes=both, n_targets=len(both))
+
+    def columns_in(self, wider: Schema) -> Any:
+        """Where this schema's target columns are among those of a schema with more classes."""
+        if self.task != "classes":
+            return np.arange(self.n_targets)
+        return np.searchsorted(wider.classes, self.classes)
+
+    @property
+    def signs(self) -> Array:
+        """M with [1, T]·M = [1, Y]: indicators T as ±1 targets Y, one column for two classes."""
+        t = self.n_targets
+        if self.task == "targets":
+            return np.eye(1 + t)
+        M = np.vstack([-np.ones((1, t)), 2.0 * np.eye(t)])
+        if self.task == "classes" and t == 2:
+            M = M[:, 1:]
+        return np.column_stack([np.eye(1 + t, 1), M])
+
+    def header(self) -> dict[str, Any]:
+        """All but the classes, for a file."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != _KEPT}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any], classes: Any) -> Schema:
+        """The schema that `header` was taken from."""
+        names = header["feature_names"]
+        names = None if names is None else tuple(names)
+        return cls(**{**header, "feature_names": names, "classes": classes})
+
+
+_KEPT = "classes"  # an array, kept as such
+_COMPARED = {
+    "task": "task",
+    "fingerprint": "feature maps (by fingerprint)",
+    "n_features": "number of features",
+    "feature_names": "feature names",
+    "n_columns": "number of columns",
+    "one_target": "shape of y",
+}
+
+
+def as_classes(classes: Any) -> Any:
+    """Sorted distinct classes as an array without Python objects, so that files need no pickles."""
+    found = np.unique(np.asarray(classes))
+    if found.dtype == object:
+        found = np.array(found.tolist())
+    if found.dtype.kind not in "biufUS" or (found.dtype.kind == "f" and np.isnan(found).any()):
+        raise ValueError(f"classes must be numbers or strings, none missing; got {found!r}.")
+    return found
+
+
+def ranges_of(block_id: BlockId | None) -> Ranges:
+    """The ranges of one block, or of rows that are not counted as a block."""
+    if block_id is None:
+        return ()
+    if (
+        not isinstance(block_id, tuple)
+        or len(block_id) != 2
+        or not isinstance(block_id[0], str)
+        or not isinstance(block_id[1], int | np.integer)
+        or block_id[1] < 0
+    ):
+        raise ValueError(
+            f"block_id={block_id!r} must be (source, number): a string and an integer of at least "
+            "0, or None."
+        )
+    return ((block_id[0], int(block_id[1]), int(block_id[1]) + 1),)
+
+
+def add_ranges(one: Ranges, two: Ranges) -> Ranges:
+    """Both; a block that is in both raises ValueError."""
+    joined: list[tuple[str, int, int]] = []
+    for source, first, last in sorted([*one, *two]):
+        if joined and joined[-1][0] == source and first <= joined[-1][2]:
+            if first < joined[-1][2]:
+                raise ValueError(
+                    f"block {(source, first)} is in both summaries; adding them would count its "
+                    "rows twice. Leave one out, or give different rows another source."
+                )
+            joined[-1] = (source, joined[-1][1], last)
+        else:
+            joined.append((source, first, last))
+    return tuple(joined)
+
+
+def remove_ranges(one: Ranges, two: Ranges) -> Ranges:
+    """What is left; a block that was never counted raises ValueError."""
+    left: list[tuple[str, int, int]] = list(one)
+    for source, first, last in two:
+        at = next(
+            (i for i, (s, a, b) in enumerate(left) if s == source and a <= first and last <= b),
+            None,
+        )
+        if at is None:
+            raise ValueError(f"block {(source, first)} was never added, so it cannot be forgotten.")
+        _, a, b = left[at]
+        left[at : at + 1] = [(source, x, y) for x, y in ((a, first), (last, b)) if x < y]
+    return tuple(left)
+
+
+def counts(ranges: Ranges, block_id: BlockId) -> bool:
+    """Whether a block is among them."""
+    return any(s == block_id[0] and a <= block_id[1] < b for s, a, b in ranges)
+
+
+def fingerprint(thing: Any) -> str:
+    """SHA-256 of an object's type, parameters and arrays, all the way down.
+
+    Two maps with the same fingerprint give the same features.  Functions count by their code and
+    what they close over.
+    """
+    digest = hashlib.sha256()
+    for piece in _pieces(thing, set()):
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _pieces(thing: Any, seen: set[int]) -> Iterable[bytes]:
+    if isinstance(thing, np.generic):
+        thing = thing.item()
+    yield type(thing).__qualname__.encode()
+    if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
+        yield repr(thing).encode()
+        return
+    if id(thing) in seen:  # an object that holds itself
+        return
+    seen = seen | {id(thing)}
+    if isinstance(thing, np.ndarray) and thing.dtype != object:
+        yield f"{thing.dtype.str}{thing.shape}".encode()
+        yield np.ascontiguousarray(thing).tobytes()
+        return
+    for part in _parts(thing):
+        yield from _pieces(part, seen)
+
+
+def _parts(thing: Any) -> Iterable[Any]:
+    """What an object is made of, in a fixed order."""
+    if isinstance(thing, np.ndarray):
+        return [thing.shape, thing.tolist()]
+    if is_sparse(thing):
+        rows = thing.tocsr()
+        return [rows.shape, rows.data, rows.indices, rows.indptr]
+    if isinstance(thing, list | tuple):
+        return thing
+    if isinstance(thing, set | frozenset):
+        return sorted(thing, key=repr)
+    if isinstance(thing, dict):
+        return [part for key in sorted(thing, key=repr) for part in (key, thing[key])]
+    if isinstance(thing, types.CodeType):
+        return [thing.co_code, thing.co_consts, thing.co_names]
+    if isinstance(thing, types.FunctionType):
+        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        return [thing.__code__, thing.__defaults__, thing.__kwdefaults__, cells]
+    if isinstance(thing, type | types.BuiltinFunctionType | np.ufunc):
+        return [getattr(thing, "__module__", None), thing.__name__]
+    if dataclasses.is_dataclass(thing):
+        return [getattr(thing, field.name) for field in dataclasses.fields(thing)]
+    reduced = thing.__reduce_ex__(4)
+    if isinstance(reduced, str):
+        return [reduced]
+    return [list(part) if hasattr(part, "__next__") else part for part in reduced]

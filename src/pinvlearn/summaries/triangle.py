@@ -1,0 +1,177 @@
+"""The triangular summary: the R factor of rows, which keeps the digits that a Gram matrix loses."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pinvlearn._arrays import Array, lapack, to_dense
+from pinvlearn.summaries.block import Block
+from pinvlearn.summaries.files import read_summary, write_summary
+from pinvlearn.summaries.gram import same_kind
+from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges
+
+
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """R with RᵀR = ZᵀZ for weighted rows Z = √w·[1, Φ(X), T]; the condition is not squared.
+
+    With the ones in front, the rows below the first are the R factor of the centred columns, so an
+    intercept costs nothing.  R factors of two sets of rows merge by the QR of one on the other.
+
+    Cost: about 3.3 times that of `Gram`; memory (p + t)².  It adds, and does not subtract.
+
+    Attributes
+    ----------
+    R : array of shape (1 + p + t, 1 + p + t)
+    schema, blocks, n_rows, mass
+        As those of `Gram`.
+
+    See Also
+    --------
+    Gram : Cheaper, and can forget.
+    """
+
+    R: Array
+    schema: Schema
+    blocks: Ranges = ()
+    n_rows: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        map: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        block_id: BlockId | None = None,
+        *,
+        task: str | None = None,
+        classes: Any = None,
+        feature_names: tuple[str, ...] | None = None,
+    ) -> Triangle:
+        """The summary of one block of rows; the parameters are those of `Gram.of`."""
+        return cls.of_block(
+            Block.of(
+                map,
+                X,
+                y,
+                sample_weight,
+                block_id,
+                task=task,
+                classes=classes,
+                feature_names=feature_names,
+            )
+        )
+
+    @classmethod
+    def of_block(cls, block: Block) -> Triangle:
+        """The summary of rows that were checked."""
+        width = 1 + block.schema.n_columns + block.schema.n_targets
+        R: Array = np.zeros((width, width))
+        for H, T, weights in block.pieces():
+            Z = np.hstack([np.ones((len(T), 1)), to_dense(H), T])
+            if weights is not None:
+                Z *= np.sqrt(weights)[:, None]
+            if not np.isfinite(Z.sum()):
+                block.raise_not_finite()
+            R = _stacked(R, _square(_r_factor(Z)))
+        return cls(R, block.schema, block.ranges, float(len(block.T)))
+
+    def __add__(self, other: Any) -> Triangle:
+        return self.merged(other)
+
+    def merged(self, other: Any, *, overwrite: bool = False) -> Triangle:
+        """The summary of both sets of rows."""
+        same_kind(self, other)
+        schema = self.schema.united(other.schema)
+        blocks = add_ranges(self.blocks, other.blocks)
+        R = _stacked(self._widened(schema), other._widened(schema))
+        return Triangle(R, schema, blocks, self.n_rows + other.n_rows)
+
+    def __sub__(self, other: Any) -> NoReturn:
+        raise ValueError(
+            "a Triangle does not forget: taking rows out of an R factor is unstable. Use a Gram "
+            'summary, which learners keep with solver="cholesky", or with "auto" and alpha above '
+            "0; or fit again to the rows that are to stay."
+        )
+
+    def __mul__(self, decay: float) -> Triangle:
+        """All rows so far with their weights multiplied by `decay`."""
+        return replace(self, R=self.R * np.sqrt(decay), n_rows=self.n_rows * decay)
+
+    def signed(self, intercept: bool) -> tuple[Array, Array, Array]:
+        """(R of Z, QᵀY, first row) for Z and ±1 targets Y, centred if there is an intercept.
+
+        The first row is √Σw·[1, mean of Z, mean of Y].
+        """
+        p = self.schema.n_columns
+        head = np.delete(np.arange(len(self.R)), np.arange(1, 1 + p))
+        targets = self.R[:, head] @ self.schema.signs[:, 1:]
+        R = np.hstack([self.R[:, : 1 + p], targets])
+        first = R[0].copy()
+        R = R[1:, 1:] if intercept else _r_factor(R[:, 1:])
+        return R[:, :p], R[:, p:], first
+
+    def with_classes(self, classes: Any) -> Triangle:
+        """The same rows, with classes of which none has been seen as columns of zeros."""
+        schema = self.schema.with_classes(classes)
+        return replace(self, schema=schema, R=self._widened(schema))
+
+    def _widened(self, schema: Schema) -> Array:
+        if schema.n_targets == self.schema.n_targets:
+            return self.R
+        first = 1 + schema.n_columns
+        width = first + schema.n_targets
+        columns = np.r_[np.arange(first), first + self.schema.columns_in(schema)]
+        R = np.zeros((width, width))
+        R[: len(self.R), columns] = self.R
+        return R
+
+    def arrays(self) -> dict[str, Array]:
+        """What a file holds of it."""
+        return {"R": self.R}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], schema: Schema, **rest: Any) -> Triangle:
+        """The summary that a file holds."""
+        rest.pop("mass")
+        return cls(arrays["R"], schema, **rest)
+
+    @property
+    def mass(self) -> float:
+        """Trace of ΦᵀΦ."""
+        return float(np.sum(self.R[:, 1 : 1 + self.schema.n_columns] ** 2))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256."""
+        write_summary(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Triangle:
+        """Read a file of `save`; one changed bit anywhere raises ValueError."""
+        return read_summary(path, {"Triangle": cls})
+
+
+def _r_factor(Z: Array) -> Array:
+    R: Array = np.linalg.qr(Z, mode="r")  # type: ignore[assignment]
+    return R
+
+
+def _square(R: Array) -> Array:
+    """R of fewer rows than columns, with zeros below."""
+    m, n = R.shape
+    return R if m == n else np.vstack([R, np.zeros((n - m, n))])
+
+
+def _stacked(R: Array, S: Array) -> Array:
+    """The R factor of one triangle on the other: 2n³/3 flops, by LAPACK's tpqrt."""
+    n = len(R)
+    merged, _, _, info = lapack("tpqrt", R)(n, min(n, 32), R, S)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"tpqrt failed (info={info}).")
+    triangle: Array = np.triu(merged)
+    return triangle

@@ -1,0 +1,569 @@
+"""Adding, forgetting and merging rows gives the model of one fit to the rows that are left."""
+
+import pickle
+import runpy
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+
+import pinvlearn
+from pinvlearn import (
+    ELMClassifier,
+    ELMRegressor,
+    ExtremeSVMClassifier,
+    KernelELMClassifier,
+    PinvClassifier,
+    PinvRegressor,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+)
+from pinvlearn.summaries import Gram, Tree, Triangle, fold
+
+RNG = np.random.default_rng(0)
+N = 300
+X = RNG.standard_normal((N, 5))
+CLASSES = np.searchsorted([-1.2, -0.7, -0.2, 0.2, 0.7, 1.2], X[:, 0])
+ORDER = np.argsort(CLASSES, kind="stable")  # classes 0 … 6 one after the other
+TARGETS = np.column_stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]])
+LABELS = (TARGETS > 0).astype(int)
+WEIGHTS = RNG.uniform(0.0, 2.0, N)
+CENTERS = RNG.standard_normal((30, 5))
+FIXED = {"alpha": 0.01, "random_state": 0}
+
+LEARNERS = {
+    "esvm": ExtremeSVMClassifier(30, **FIXED),
+    "esvm linear": ExtremeSVMClassifier(None, **FIXED),
+    "elm": ELMClassifier(30, loo_scoring=None, direct_links=True, **FIXED),
+    "elm regression": ELMRegressor(30, loo_scoring=None, **FIXED),
+    "rbf": RBFNetworkClassifier(centers=CENTERS, gamma=0.2, loo_scoring=None, **FIXED),
+    "rbf regression": RBFNetworkRegressor(centers=CENTERS, gamma=0.2, loo_scoring=None, **FIXED),
+    "linear": PinvClassifier(loo_scoring=None, **FIXED),
+    "linear regression": PinvRegressor(loo_scoring=None, **FIXED),
+    "elm by qr": ELMClassifier(30, loo_scoring=None, solver="qr", **FIXED),
+    "elm without ridge": ELMRegressor(30, alpha=0, loo_scoring=None, random_state=0),
+    "a function": PinvClassifier(np.tanh, loo_scoring=None, **FIXED),
+}
+
+
+def targets(model):
+    return TARGETS if "Regressor" in type(model).__name__ else CLASSES
+
+
+def outputs(model, X=X):
+    return (
+        model.predict(X)
+        if hasattr(model, "predict_interval") or not hasattr(model, "decision_function")
+        else model.decision_function(X)
+    )
+
+
+def close(one, two, rtol=1e-10):
+    a, b = outputs(one), outputs(two)
+    np.testing.assert_allclose(a, b, rtol=0, atol=rtol * np.abs(b).max())
+
+
+@pytest.fixture(params=LEARNERS, ids=lambda name: name.replace(" ", "-"))
+def learner(request):
+    return clone(LEARNERS[request.param])
+
+
+def cut(y, *bounds, weights=None, order=slice(None)):
+    rows = np.arange(N)[order]
+    parts = np.split(rows, bounds)
+    return [(X[i], y[i]) if weights is None else (X[i], y[i], weights[i]) for i in parts]
+
+
+class TestExactness:
+    @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+    def test_one_fit(self, learner, weights):
+        """Single-class blocks and classes that come late included."""
+        y = targets(learner)
+        whole = clone(learner).fit(X, y, sample_weight=weights)
+        for block in cut(y, 50, 51, 140, 299, weights=weights, order=ORDER):
+            learner.partial_fit(block[0], block[1], sample_weight=(*block, None)[2])
+        close(learner, whole)
+        in_blocks = clone(learner).fit_blocks(cut(y, 50, 51, 51, 299, weights=weights, order=ORDER))
+        close(in_blocks, whole)
+
+    @given(cuts=st.lists(st.integers(1, N), max_size=5).map(sorted))
+    def test_any_cut(self, cuts):
+        learner = LEARNERS["esvm"]
+        whole = clone(learner).fit(X, CLASSES)
+        close(clone(learner).fit_blocks(cut(CLASSES, *cuts, order=ORDER)), whole)
+
+    def test_classes_grow_from_three_to_seven(self):
+        model = ExtremeSVMClassifier(30, **FIXED)
+        few = CLASSES < 3
+        model.partial_fit(X[few], CLASSES[few])
+        assert list(model.classes_) == [0, 1, 2]
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X[few], CLASSES[few]))
+        model.partial_fit(X[~few], CLASSES[~few])
+        assert list(model.classes_) == list(range(7))
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES))
+
+    def test_two_classes_become_three(self):
+        y = np.minimum(CLASSES, 2)
+        two = y < 2
+        model = PinvClassifier(alpha=0.1).partial_fit(X[two], y[two])
+        assert model.decision_function(X).shape == (N,)
+        model.partial_fit(X[~two], y[~two])
+        close(model, PinvClassifier(alpha=0.1, loo_scoring=None).fit(X, y))
+
+    def test_one_class_waits_for_a_second(self):
+        model = ExtremeSVMClassifier(10, **FIXED).partial_fit(X[:20], np.zeros(20, dtype=int))
+        with pytest.raises(ValueError, match="one class"):
+            model.predict(X)
+        model.partial_fit(X[20:40], np.ones(20, dtype=int))
+        y = np.repeat([0, 1], 20)
+        whole = ExtremeSVMClassifier(10, **FIXED).fit(X[:40], y)
+        close(model, whole)
+        told = ExtremeSVMClassifier(10, **FIXED)
+        told.partial_fit(X[:20], np.zeros(20, dtype=int), classes=[0, 1])
+        assert set(told.predict(X)) == {0}
+
+    def test_labels(self):
+        whole = ELMClassifier(30, loo_scoring=None, **FIXED).fit(X, LABELS)
+        model = ELMClassifier(30, **FIXED)
+        for block in cut(LABELS, 100, 200):
+            model.partial_fit(*block)
+        close(model, whole)
+        np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+
+    def test_integer_weights_are_repeated_rows(self, learner):
+        y, counts = targets(learner), RNG.integers(0, 4, N)
+        rows = np.repeat(np.arange(N), counts)
+        weighted = clone(learner).partial_fit(X, y, sample_weight=counts)
+        close(weighted, learner.partial_fit(X[rows], y[rows]))
+
+    def test_class_weights(self):
+        weights = {0: 3.0, 6: 0.5}
+        model = ELMClassifier(30, class_weight=weights, **FIXED)
+        whole = clone(model).set_params(loo_scoring=None).fit(X, CLASSES)
+        close(model.fit_blocks(cut(CLASSES, 90, 200, order=ORDER)), whole)
+        with pytest.raises(ValueError, match="totals of all rows"):
+            ELMClassifier(30, class_weight="balanced").partial_fit(X, CLASSES)
+
+    def test_alpha_by_generalised_cross_validation(self):
+        whole = ELMRegressor(30, loo_scoring=None, random_state=0).fit(X, TARGETS)
+        model = ELMRegressor(30, random_state=0).fit_blocks(cut(TARGETS, 100, 200))
+        assert model.alpha_ == pytest.approx(whole.alpha_, rel=1e-6)
+        assert len(model.gcv_scores_) == len(model.alphas_)
+        close(model, whole, 1e-8)
+
+    def test_sparse_rows_and_frames(self):
+        S = scipy.sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
+        whole = ExtremeSVMClassifier(None, **FIXED).fit(S.toarray(), CLASSES)
+        model = ExtremeSVMClassifier(None, **FIXED)
+        for i in (slice(100), slice(100, N)):
+            model.partial_fit(S[i], CLASSES[i])
+        np.testing.assert_allclose(model.decision_function(S), outputs(whole, S.toarray()))
+        np.testing.assert_allclose(
+            ExtremeSVMClassifier(None, **FIXED).fit(S, CLASSES).coef_, whole.coef_, rtol=1e-9
+        )
+
+    def test_strings(self):
+        names = np.array(["zero", "one", "two", "three", "four", "five", "six"])[CLASSES]
+        model = ExtremeSVMClassifier(30, **FIXED)
+        for block in cut(names, 100, 200, order=ORDER):
+            model.partial_fit(*block)
+        whole = ExtremeSVMClassifier(30, **FIXED).fit(X, names)
+        assert list(model.classes_) == sorted(set(names))
+        np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+
+    def test_two_thousand_tiny_updates_do_not_drift(self):
+        """Rounding adds up like the root of their number; OS-ELM's recursion loses six digits."""
+        data = RNG.standard_normal((6000, 5))
+        y = np.sin(data[:, 0]) + data[:, 1]
+        model = ELMRegressor(20, alpha=1.0, random_state=0)
+        for i in range(0, 6000, 3):
+            model.partial_fit(data[i : i + 3], y[i : i + 3])
+        whole = ELMRegressor(20, alpha=1.0, loo_scoring=None, random_state=0).fit(data, y)
+        a, b = model.predict(data), whole.predict(data)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.abs(b).max())
+
+
+class TestSolvingLater:
+    def test_attributes_are_there_when_asked_for(self):
+        model = ELMClassifier(30, **FIXED).partial_fit(X, CLASSES)
+        assert "coef_" not in vars(model)
+        assert model.coef_.shape == (7, 30)
+        assert "coef_" in vars(model)
+        assert model.report_.method == "cholesky"
+        assert "effective condition" in model.report_.reason
+        assert not hasattr(model, "gcv_scores_")
+        model.partial_fit(X, CLASSES)
+        assert "coef_" not in vars(model)
+
+    def test_pickles_and_clones_half_way(self):
+        model = ELMClassifier(30, **FIXED).partial_fit(X[:150], CLASSES[:150])
+        again = pickle.loads(pickle.dumps(model))
+        again.partial_fit(X[150:], CLASSES[150:])
+        model.partial_fit(X[150:], CLASSES[150:])
+        np.testing.assert_array_equal(outputs(again), outputs(model))
+        with pytest.raises(NotFittedError):
+            clone(model).predict(X)
+        with pytest.raises(AttributeError, match="no attribute 'coef_'"):
+            _ = clone(model).coef_
+
+    def test_what_needs_rows_is_absent(self):
+        model = ELMClassifier(30, **FIXED).partial_fit(X, CLASSES)
+        assert not hasattr(model, "predict_proba")
+        with pytest.raises(AttributeError) as caught:
+            _ = model.predict_proba
+        assert "need rows" in str(caught.value.__cause__)
+        assert not hasattr(ELMRegressor(30, **FIXED).partial_fit(X, TARGETS), "predict_interval")
+        assert hasattr(model.fit(X, CLASSES), "predict_proba")
+        assert not hasattr(model, "summary_")
+
+    def test_after_fit_there_is_nothing_to_add_to(self):
+        model = ELMClassifier(30, **FIXED).fit(X, CLASSES)
+        for name in ("partial_fit", "forget", "merge"):
+            assert not hasattr(model, name)
+        with pytest.raises(AttributeError) as caught:
+            _ = model.partial_fit
+        assert "keeps no summary" in str(caught.value.__cause__)
+
+    def test_the_extreme_svm_keeps_its_summary(self):
+        half = slice(150)
+        model = ExtremeSVMClassifier(30, **FIXED).fit(X[half], CLASSES[half])
+        model.partial_fit(X[150:], CLASSES[150:])
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES))
+        model.forget(X[half], CLASSES[half])
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X[150:], CLASSES[150:]))
+
+    def test_another_alpha_needs_no_rows(self):
+        model = ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES)
+        model.set_params(alpha=5.0).fit_summary(model.summary_)
+        other = ExtremeSVMClassifier(30, alpha=5.0, random_state=0).fit(X, CLASSES)
+        np.testing.assert_array_equal(outputs(model), outputs(other))
+
+
+class TestForgetting:
+    def test_the_rest_is_as_if_alone(self, learner):
+        y = targets(learner)
+        learner.fit_blocks([(X, y)])
+        if isinstance(learner.summary_, Triangle):
+            with pytest.raises(ValueError, match="does not forget"):
+                learner.forget(X[:100], y[:100])
+            return
+        learner.forget(X[:100], y[:100])
+        close(learner, clone(learner).partial_fit(X[100:], y[100:]))
+
+    @given(start=st.integers(0, 250), count=st.integers(1, 40))
+    def test_add_and_forget(self, start, count):
+        """Whatever was added and forgotten, the first rows' model is back."""
+        model = clone(LEARNERS["esvm"]).partial_fit(X, CLASSES)
+        rows = slice(start, start + count)
+        whole = clone(model).fit(X, CLASSES)
+        model.partial_fit(X[rows] + 1, CLASSES[rows]).forget(X[rows] + 1, CLASSES[rows])
+        close(model, whole)
+
+    def test_a_map_that_remembers_says_so(self):
+        model = RBFNetworkClassifier(20, **FIXED).partial_fit(X, CLASSES)
+        with pytest.warns(UserWarning, match="centres were drawn from training rows"):
+            model.forget(X[:10], CLASSES[:10])
+        with pytest.warns(UserWarning, match="fitted to training rows"):
+            PinvClassifier(PCA(2), **FIXED).partial_fit(X, CLASSES).forget(X[:9], CLASSES[:9])
+
+    def test_rows_that_were_never_there(self):
+        model = ExtremeSVMClassifier(10, **FIXED).partial_fit(X[:50], CLASSES[:50])
+        before = outputs(model)
+        with pytest.raises(ValueError, match="cannot be forgotten"):
+            model.forget(X, CLASSES)
+        np.testing.assert_array_equal(outputs(model), before)
+        with pytest.raises(NotFittedError):
+            ExtremeSVMClassifier().forget(X, CLASSES)
+
+    def test_decay(self):
+        model = ExtremeSVMClassifier(30, **FIXED).partial_fit(X[:100], CLASSES[:100])
+        model.partial_fit(X[100:], CLASSES[100:], decay=0.5)
+        weights = np.where(np.arange(N) < 100, 0.5, 1.0)
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES, sample_weight=weights))
+        for decay in (0.0, -1.0, 1.5, np.nan):
+            with pytest.raises(ValueError, match="decay"):
+                model.partial_fit(X, CLASSES, decay=decay)
+
+
+class TestMerging:
+    def test_two_parties(self, learner):
+        y = targets(learner)
+        one = clone(learner).partial_fit(X[:120], y[:120])
+        two = clone(learner).partial_fit(X[120:], y[120:])
+        whole = clone(learner).fit(X, y)
+        close(one.merge(two), whole)
+        three = clone(learner).partial_fit(X[:120], y[:120])
+        close(three.merge(two.summary_), whole)
+
+    def test_what_does_not_fit_changes_nothing(self):
+        one = ELMClassifier(30, **FIXED).fit_blocks(cut(CLASSES, 100))
+        before = outputs(one)
+        other = ELMClassifier(30, alpha=0.01, random_state=1).partial_fit(X, CLASSES)
+        with pytest.raises(ValueError, match="feature maps"):
+            one.merge(other)
+        with pytest.raises(ValueError, match="is in both"):
+            one.merge(clone(one).fit_blocks(cut(CLASSES, 100)))
+        with pytest.raises(ValueError, match="has no summary"):
+            one.merge(clone(one).fit(X, CLASSES))
+        np.testing.assert_array_equal(outputs(one), before)
+
+    def test_names_of_sources(self):
+        model = ELMClassifier(30, **FIXED)
+        one = clone(model).fit_blocks(cut(CLASSES, 100), source="north")
+        two = clone(model).fit_blocks(cut(CLASSES, 100), source="south")
+        assert one.merge(two).summary_.blocks == (("north", 0, 2), ("south", 0, 2))
+
+
+class TestPlans:
+    def test_the_way_of_an_engine(self, learner):
+        y = targets(learner)
+        before = dict(vars(learner))
+        plan = pickle.loads(pickle.dumps(learner.plan(X[:60], y[:60])))
+        assert vars(learner) == before
+        parts = [
+            plan.summary(X[a : a + 50], y[a : a + 50], None, ("s", a // 50))
+            for a in range(0, N, 50)
+        ]
+        model = clone(learner).fit_summary(fold(parts[::-1]), plan)
+        close(model, clone(learner).fit(X, y))
+        assert model.n_features_in_ == 5
+
+    def test_a_random_map_needs_no_plan(self):
+        model = ELMClassifier(30, **FIXED).fit_blocks(cut(CLASSES, 100))
+        again = ELMClassifier(30, **FIXED).fit_summary(model.summary_)
+        np.testing.assert_allclose(outputs(again), outputs(model), rtol=0, atol=1e-9)
+        with pytest.raises(ValueError, match="another map than this model draws"):
+            ELMClassifier(30, alpha=0.01, random_state=5).fit_summary(model.summary_)
+
+    def test_centres_need_one(self):
+        model = RBFNetworkClassifier(20, **FIXED)
+        plan = model.plan(X, CLASSES)
+        summary = plan.summary(X, CLASSES)
+        with pytest.raises(ValueError, match="Give plan="):
+            model.fit_summary(summary)
+        assert model.fit_summary(summary, plan).score(X, CLASSES) > 0.3
+        with pytest.raises(ValueError, match="another map than that of the plan"):
+            model.fit_summary(summary, model.plan(X[::-1], CLASSES))
+
+    def test_pivots(self):
+        model = KernelELMClassifier(approximation="rpcholesky", rank=40, **FIXED)
+        plan = model.plan(X, CLASSES)
+        in_parts = clone(model).fit_summary(
+            fold([plan.summary(*b, block_id=("a", i)) for i, b in enumerate(cut(CLASSES, 99))]),
+            plan,
+        )
+        close(in_parts, clone(model).set_params(loo_scoring=None).fit(X, CLASSES), 1e-8)
+        assert not hasattr(KernelELMClassifier(), "partial_fit")
+
+    def test_solvers_that_need_all_rows(self):
+        with pytest.raises(ValueError, match="needs all rows at once"):
+            ELMClassifier(30, solver="fast-svd").partial_fit(X, CLASSES)
+
+
+class TestDigits:
+    """What a Gram matrix cannot carry is refused, refined on the rows, or kept as an R factor."""
+
+    BAD = X @ np.diag([1.0, 1.0, 1.0, 1.0, 1e-8]) @ np.linalg.qr(RNG.standard_normal((5, 5)))[0]
+    y = BAD @ np.arange(5.0)
+
+    def test_refused(self):
+        model = PinvRegressor(alpha=1e-14).partial_fit(self.BAD, self.y)
+        with pytest.raises(ValueError, match='solver="qr"'):
+            model.predict(self.BAD)
+        assert isinstance(model.summary_, Gram)
+
+    def test_kept_as_triangle(self):
+        model = PinvRegressor(alpha=0).partial_fit(self.BAD[:100], self.y[:100])
+        model.partial_fit(self.BAD[100:], self.y[100:])
+        assert isinstance(model.summary_, Triangle)
+        np.testing.assert_allclose(model.predict(self.BAD), self.y, atol=1e-12 * 1e3)
+
+    def test_refined_where_blocks_can_be_read_again(self):
+        blocks = [(self.BAD[:100], self.y[:100]), (self.BAD[100:], self.y[100:])]
+        bad = PinvRegressor(alpha=1e-12, solver="cholesky", loo_scoring=None)
+        whole = clone(bad).set_params(solver="svd").fit(self.BAD, self.y)
+        model = clone(bad).fit_blocks(blocks)
+        assert any("refined" in note for note in model.report_.notes)
+        np.testing.assert_allclose(model.predict(self.BAD), whole.predict(self.BAD), atol=1e-8)
+
+    def test_a_path_leaves_out_what_is_beyond(self):
+        model = PinvRegressor().partial_fit(self.BAD, self.y)
+        assert model.alpha_ > 0
+        assert any("beyond the summary's digits" in note for note in model.report_.notes)
+
+
+class TestBadBlocks:
+    def test_nothing_is_lost(self, learner):
+        y = targets(learner)
+        learner.partial_fit(X[:200], y[:200])
+        before = outputs(learner)
+        bad = X[200:].copy()
+        bad[3, 2] = np.nan
+        for args, match in [
+            ((bad, y[200:]), "row 3, column 2"),
+            ((X[200:, :4], y[200:]), "features"),
+            ((X[200:], y[:10]), "rows"),
+            ((X[200:], y[200:], None, 1.0, -np.ones(100)), "negative"),
+        ]:
+            with pytest.raises(ValueError, match=match):
+                learner.partial_fit(*args)
+        np.testing.assert_array_equal(outputs(learner), before)
+
+    def test_blocks_are_named(self):
+        blocks = cut(CLASSES, 100, 200)
+        blocks[1][0][5, 1] = np.inf
+        with pytest.raises(ValueError, match=r"block \('s', 1\): X contains infinity.*row 5, col"):
+            ExtremeSVMClassifier(10, **FIXED).fit_blocks(blocks, source="s")
+        with pytest.raises(ValueError, match="block 1 is a int"):
+            ExtremeSVMClassifier(10, **FIXED).fit_blocks([cut(CLASSES)[0], 3])
+        with pytest.raises(ValueError, match="no block with rows"):
+            ExtremeSVMClassifier(10, **FIXED).fit_blocks([])
+
+    def test_columns_that_are_permuted_or_missing(self):
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        model = ExtremeSVMClassifier(10, **FIXED).partial_fit(frame, CLASSES)
+        assert list(model.feature_names_in_) == list("abcde")
+        for wrong in (frame[list("bacde")], frame[list("abcd")], frame.rename(columns={"a": "z"})):
+            with pytest.raises(ValueError, match="feature names should match"):
+                model.partial_fit(wrong, CLASSES)
+            with pytest.raises(ValueError, match="feature names should match"):
+                model.forget(wrong, CLASSES)
+        model.partial_fit(frame, CLASSES)
+
+    def test_targets_that_do_not_fit(self):
+        model = ELMRegressor(10, **FIXED).partial_fit(X, TARGETS)
+        with pytest.raises(ValueError, match="was expected, as in the first block"):
+            model.partial_fit(X, TARGETS[:, 0])
+        model = ELMClassifier(10, **FIXED).partial_fit(X, CLASSES)
+        with pytest.raises(ValueError, match="Unknown label type"):
+            model.partial_fit(X, TARGETS[:, 0])
+        with pytest.raises(ValueError, match="different types"):
+            model.partial_fit(X, CLASSES.astype(str))
+
+
+class TestBlocks:
+    @pytest.mark.parametrize("n_jobs", [1, 2, 3])
+    def test_threads_change_no_bit(self, n_jobs):
+        blocks = cut(CLASSES, *range(20, N, 20))
+        model = ExtremeSVMClassifier(30, n_jobs=n_jobs, **FIXED)
+        reference = clone(model).set_params(n_jobs=1).fit_blocks(blocks)
+        for given_blocks in (blocks, iter(blocks), (block for block in blocks)):
+            again = clone(model).fit_blocks(given_blocks)
+            np.testing.assert_array_equal(again.coef_, reference.coef_)
+
+    def test_the_first_block_may_be_empty(self):
+        blocks = [(X[:0], CLASSES[:0]), *cut(CLASSES, 100), (X[:0], CLASSES[:0])]
+        model = ExtremeSVMClassifier(30, **FIXED).fit_blocks(iter(blocks))
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES))
+        assert model.summary_.blocks[0][1:] == (0, 4)
+
+    def test_resuming(self, tmp_path):
+        file = tmp_path / "fit.npz"
+        blocks = cut(CLASSES, *range(20, N, 20))
+        model = ExtremeSVMClassifier(30, **FIXED)
+        reference = clone(model).fit_blocks(blocks)
+
+        def broken():
+            yield from blocks[:9]
+            raise OSError("the disk is gone")
+
+        with pytest.raises(OSError, match="the disk is gone"):
+            clone(model).fit_blocks(broken(), checkpoint=file, interval=0.0)
+        calls = []
+
+        class Counting(list):
+            def __getitem__(self, i):
+                calls.append(i)
+                return super().__getitem__(i)
+
+        again = clone(model).fit_blocks(Counting(blocks), checkpoint=file)
+        np.testing.assert_array_equal(again.coef_, reference.coef_)
+        assert min(calls) + 1 >= 9  # counted blocks were not read again
+        assert len(calls) < len(blocks)
+        with pytest.raises(ValueError, match="belongs to another fit.*feature maps"):
+            clone(model).set_params(random_state=1).fit_blocks(blocks, checkpoint=file)
+        with pytest.raises(ValueError, match="belongs to another fit.*blocks are of"):
+            clone(model).fit_blocks(blocks[::-1], checkpoint=file)
+        with pytest.raises(ValueError, match="a checkpoint needs an integer"):
+            clone(model).set_params(random_state=None).fit_blocks(blocks, checkpoint=file)
+
+    def test_killed_and_resumed(self, tmp_path):
+        """SIGKILL at any moment; the fit that follows has the bits of one never killed."""
+        script, checkpoint = tmp_path / "fit.py", tmp_path / "fit.npz"
+        script.write_text(
+            "import sys, time, numpy as np\n"
+            "from pinvlearn import ExtremeSVMClassifier\n"
+            "def blocks(pause):\n"
+            "    for i in range(40):\n"
+            "        X = np.random.default_rng(i).standard_normal((50, 5))\n"
+            "        yield X, (X[:, 0] > 0).astype(int)\n"
+            "        time.sleep(pause)\n"
+            "model = ExtremeSVMClassifier(60, alpha=0.01, random_state=0)\n"
+            "if __name__ == '__main__':\n"
+            "    model.fit_blocks(blocks(0.05), checkpoint=sys.argv[1], interval=0)\n"
+        )
+        code = runpy.run_path(str(script))
+        model, blocks = code["model"], code["blocks"]
+        for _ in range(2):
+            before = _stamp(checkpoint)
+            child = subprocess.Popen([sys.executable, script, checkpoint])
+            while _stamp(checkpoint) == before and child.poll() is None:
+                time.sleep(0.001)
+            time.sleep(0.12)
+            child.kill()
+            assert child.wait(60) == -signal.SIGKILL
+        assert 2 < Tree.load(checkpoint).n_blocks < 40
+        resumed = clone(model).fit_blocks(blocks(0.0), checkpoint=checkpoint)
+        np.testing.assert_array_equal(resumed.coef_, model.fit_blocks(blocks(0.0)).coef_)
+
+
+def _stamp(file):
+    return file.stat().st_mtime_ns if file.exists() else 0
+
+
+class TestExtremeSVM:
+    """[He11] Eq. (7) and (8)."""
+
+    @pytest.mark.parametrize("n_hidden", [None, 25])
+    def test_the_paper(self, n_hidden):
+        y = np.where(X[:, 0] + X[:, 1] > 0.3, 1, -1)
+        v = 8.0
+        model = ExtremeSVMClassifier(n_hidden, alpha=1 / v, random_state=0).fit(X, y)
+        features = X if n_hidden is None else model.map_.hidden(X)
+        E = np.hstack([features, -np.ones((N, 1))])
+        wr = np.linalg.solve(np.eye(E.shape[1]) / v + E.T @ E, E.T @ y)
+        np.testing.assert_allclose(model.coef_[0], wr, rtol=1e-8, atol=1e-10)
+        assert not np.any(model.intercept_)
+        plane = features @ wr[:-1] - wr[-1]
+        np.testing.assert_allclose(model.decision_function(X), plane, atol=1e-9)
+        np.testing.assert_array_equal(model.predict(X), np.where(plane > 0, 1, -1))
+
+    def test_balanced_weights(self):
+        y = (X[:, 0] > 1).astype(int)
+        model = ExtremeSVMClassifier(30, class_weight="balanced", **FIXED).fit(X, y)
+        by_class = {c: N / (2 * np.sum(y == c)) for c in (0, 1)}
+        same = ExtremeSVMClassifier(30, class_weight=by_class, **FIXED).fit(X, y)
+        close(model, same)
+        with pytest.raises(ValueError, match="totals"):
+            model.partial_fit(X, y)
+
+    def test_save_and_load(self, tmp_path):
+        model = ExtremeSVMClassifier(30, **FIXED).fit_blocks(cut(CLASSES, 100))
+        for part in (model, ELMClassifier(30, alpha=0, random_state=0).partial_fit(X, CLASSES)):
+            pinvlearn.save(part, tmp_path / "model.skops")
+            again = pinvlearn.load(tmp_path / "model.skops")
+            np.testing.assert_array_equal(outputs(again), outputs(part))
+            again.partial_fit(X, CLASSES)
+            part.partial_fit(X, CLASSES)
+            np.testing.assert_array_equal(outputs(again), outputs(part))
+            assert again.summary_.blocks == part.summary_.blocks
