@@ -1,6 +1,6 @@
 """Figures written to files, without a screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,3 +14,13 @@ def figure(path: Path) -> Iterator[Axes]:
     canvas = matplotlib.figure.Figure(figsize=(6, 4), layout="constrained")
     yield canvas.subplots()
     canvas.savefig(path, dpi=110)
+
+
+@contextmanager
+def panels(path: Path, count: int, across: int = 3) -> Iterator[Sequence[Axes]]:
+    """Several axes in rows of `across`."""
+    down = -(-count // across)
+    size = (4 * min(count, across), 3.2 * down)
+    canvas = matplotlib.figure.Figure(figsize=size, layout="constrained")
+    yield [canvas.add_subplot(down, min(count, across), place + 1) for place in range(count)]
+    canvas.savefig(path, dpi=100)
