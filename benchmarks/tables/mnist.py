@@ -21,7 +21,6 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -29,7 +28,13 @@ from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import sklearn_hist_boosting, sklearn_mlp, sklearn_svc
 from benchmarks.files import load_arrays
 from benchmarks.result import Record, Result, Table
-from pinvlearn import DeepELMClassifier, ELMClassifier, RBFNetworkClassifier, ReceptiveFields
+from pinvlearn import (
+    DeepELMClassifier,
+    ELMClassifier,
+    FastPCA,
+    RBFNetworkClassifier,
+    ReceptiveFields,
+)
 
 NAMES = {"mnist": "MNIST: receptive fields, RBF networks and deep ELM beside SVC, MLP and boosting"}
 TARGETS = {"fields, RBF network": 99.2, "pixels, RBF network": 98.3}
@@ -68,14 +73,13 @@ def shades(args: argparse.Namespace) -> Any:
 
 def pixels(args: argparse.Namespace) -> Any:
     """Principal components of the pixels."""
-    return make_pipeline(shades(args), PCA(args.pixel_components, svd_solver="covariance_eigh"))
+    return make_pipeline(shades(args), FastPCA(args.pixel_components))
 
 
 def fields(args: argparse.Namespace, **options: Any) -> Any:
     """Receptive fields of 28 × 28 images, standardised, and principal components of them."""
     images = ReceptiveFields(image_shape=(28, 28), random_state=args.seed, **(options or CHOSEN))
-    reduced = PCA(args.components, svd_solver="covariance_eigh")
-    return make_pipeline(images, StandardScaler(), reduced)
+    return make_pipeline(images, StandardScaler(), FastPCA(args.components))
 
 
 def rbf(width: float) -> Fit:

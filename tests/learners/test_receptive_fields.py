@@ -6,6 +6,7 @@ for that. The checks that need no data are run here; what the others ask is aske
 """
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -177,6 +178,10 @@ class TestContract:
     )
     def test_scikit_learns_checks_without_data(self, check):
         getattr(estimator_checks, check)("ReceptiveFields", clone(self.MODEL))
+
+    def test_parameters_are_documented(self):
+        for name in ReceptiveFields().get_params():
+            assert re.search(rf"^    {name} : ", ReceptiveFields.__doc__, re.MULTILINE), name
 
     def test_tags_say_what_it_takes(self):
         images, rows = get_tags(ReceptiveFields()), get_tags(ReceptiveFields(image_shape=(8, 7)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._arrays import Array, Matrix
-from pinvlearn._validation import check_size
+from pinvlearn._validation import check_sizes
 from pinvlearn.features.random_layer import RandomLayer, Stack
 from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners._readout import (
@@ -50,7 +50,7 @@ class _DeepELM(ReadoutEstimator):
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:
-        widths = check_layers(self.layers)
+        widths = check_sizes("layers", self.layers)
         *streams, top_stream = rng.spawn(len(widths) + 1)
         below: Any = X
         layers: list[Any] = []
@@ -89,15 +89,6 @@ def _fitted_to(X: Array, layer: RandomLayer) -> RandomLayer:
     mean, spread = X.mean(axis=0), float(np.sqrt(X.var(axis=0).mean()))
     factor = 1.0 / spread if spread > 0.0 else 1.0
     return replace(layer, W=layer.W * factor, b=layer.b - factor * (mean @ layer.W))
-
-
-def check_layers(layers: Any) -> list[int]:
-    """The widths of at least one layer."""
-    if isinstance(layers, str) or np.ndim(layers) != 1 or len(layers) == 0:
-        raise ValueError(
-            f"layers={layers!r} must be a sequence of at least one width, such as (200, 100)."
-        )
-    return [check_size("each of layers", width) for width in layers]
 
 
 @documented

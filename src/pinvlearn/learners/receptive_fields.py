@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -13,7 +12,8 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from pinvlearn._arrays import Array
 from pinvlearn._validation import (
     check_choice,
-    check_finite,
+    check_image_shape,
+    check_images,
     check_jobs,
     check_matrix,
     check_nonnegative,
@@ -21,7 +21,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.engines.local import in_threads
-from pinvlearn.features.receptive_fields import FILTERS, Fields, Shape, draw_fields
+from pinvlearn.features.receptive_fields import FILTERS, Fields, draw_fields
 from pinvlearn.learners._state import unchanged_on_failure
 
 
@@ -148,7 +148,7 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _fit(self, X: Any) -> None:
         given = None if self.image_shape is None else check_image_shape(self.image_shape)
-        flat, shape = flat_images(X, given)
+        flat, shape = check_images(X, given)
         _check_feature_names(self, X, reset=True)
         size = check_size("size", self.size)
         if size > min(shape[:2]):
@@ -201,7 +201,7 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def transform(self, X: Any) -> Array:
         """Features of images, in float32; shape (n, rows·columns·maps of `grid_`)."""
         check_is_fitted(self)
-        flat, shape = flat_images(X, self.image_shape_)
+        flat, shape = check_images(X, self.image_shape_)
         _check_feature_names(self, X, reset=False)
         fields: Fields = self.map_
         H = np.empty((len(flat), fields.n_columns), dtype=np.float32)
@@ -236,53 +236,3 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.three_d_array = self.image_shape is None
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-def check_image_shape(shape: Any) -> Shape:
-    """Height, width and channels, from two or three integers."""
-    sizes = tuple(shape) if np.ndim(shape) == 1 else ()
-    if len(sizes) not in (2, 3):
-        raise ValueError(
-            f"image_shape={shape!r} must be (height, width) or (height, width, channels)."
-        )
-    height, width, channels = (check_size("each of image_shape", size) for size in (*sizes, 1)[:3])
-    return height, width, channels
-
-
-def flat_images(X: Any, image_shape: Shape | None) -> tuple[Array, Shape]:
-    """Images as rows of finite numbers, and the shape of each; whole numbers stay what they are."""
-    if scipy.sparse.issparse(X):
-        raise TypeError("X is sparse; images must be dense: use X.toarray().")
-    X = np.asarray(X)
-    if X.dtype.kind not in "fiub":
-        try:
-            if X.dtype.kind == "c":
-                raise TypeError
-            X = X.astype(np.float64)
-        except (TypeError, ValueError) as failure:
-            raise TypeError(f"X has dtype {X.dtype}; images are of real numbers.") from failure
-    if X.ndim == 2 and image_shape is None:
-        raise ValueError(
-            f"X has shape {X.shape}: flat rows. Give image_shape=(height, width[, channels]), or "
-            "an array of shape (n, height, width[, channels])."
-        )
-    if X.ndim not in (2, 3, 4):
-        raise ValueError(
-            f"X has {X.ndim} dimension(s); images have shape (n, height, width) or (n, height, "
-            "width, channels), and flat rows (n, n_pixels)."
-        )
-    if 0 in X.shape:
-        raise ValueError(f"X is empty (shape {X.shape}); at least one image is needed.")
-    if X.ndim == 2:
-        shape = image_shape or (0, 0, 0)
-        if X.shape[1] != np.prod(shape):
-            raise ValueError(
-                f"X has {X.shape[1]} features; images of shape {shape} have {np.prod(shape)}."
-            )
-    else:
-        shape = check_image_shape(X.shape[1:])
-        if image_shape is not None and shape != image_shape:
-            raise ValueError(f"X holds images of shape {shape}; {image_shape} is expected.")
-    flat = X.reshape(len(X), -1)
-    check_finite(flat)
-    return flat, shape
