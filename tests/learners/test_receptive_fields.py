@@ -300,6 +300,11 @@ class TestContract:
         with pytest.raises(ValueError, match="X has 55 features.*have 56"):
             model.transform(FLAT[:, 1:])
 
+    def test_images_on_another_scale_than_in_fit(self):
+        model = clone(self.MODEL).fit(IMAGES)
+        with pytest.raises(ValueError, match="Image 1 is too far beyond.*Scale all images alike"):
+            model.transform(IMAGES * np.array([1.0, 1e30, *[1.0] * 7])[:, None, None])
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

@@ -69,3 +69,11 @@ def test_nothing_to_learn_from():
     silent = solved(Z, np.zeros((60, 2)), 1.0)
     assert not silent.coef.any()
     assert np.isfinite(silent.gap)
+
+
+def test_columns_that_are_zero_beside_others():
+    """A target without any slope divides nothing by nothing."""
+    both = np.hstack([Y, np.zeros((60, 1))])
+    found = solved(Z, both, 0.5, max_iter=500, tol=1e-8)
+    assert not found.coef[:, -1].any()
+    assert found.gap <= 1e-8

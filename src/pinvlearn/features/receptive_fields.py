@@ -72,10 +72,14 @@ class Fields:
         return max(1, TILE_BYTES // (4 * values))
 
     def __call__(self, X: Array) -> Array:
-        """Features of flat images (n, height·width·channels), tile by tile, in float32."""
+        """Features of flat images (n, height·width·channels), tile by tile, in float32.
+
+        Infinite where pixels are so far beyond `unit` that their squares are not in float32.
+        """
         H = np.empty((len(X), self.n_columns), dtype=np.float32)
-        for start in range(0, len(X), self.tile):
-            H[start : start + self.tile] = self._of_tile(X[start : start + self.tile])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(X), self.tile):
+                H[start : start + self.tile] = self._of_tile(X[start : start + self.tile])
         return H
 
     def _windows(self) -> tuple[Array, Array]:

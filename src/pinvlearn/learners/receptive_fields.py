@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from pinvlearn._arrays import Array
+from pinvlearn._arrays import Array, first_bad_entry
 from pinvlearn._validation import (
     check_choice,
     check_image_shape,
@@ -212,6 +212,13 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tiles = [slice(at, at + fields.tile) for at in range(0, len(flat), fields.tile)]
         for _ in in_threads(fill, tiles, check_jobs(self.n_jobs)):
             pass
+        bad = first_bad_entry(H)
+        if bad is not None:
+            raise ValueError(
+                f"Image {bad[0]} is too far beyond those of fit for single precision: its pixels "
+                f"reach {np.abs(flat[bad[0]]).max():.3g}, a typical deviation in fit was "
+                f"{fields.unit:.3g}. Scale all images alike."
+            )
         return H
 
     @property

@@ -80,7 +80,7 @@ def _gap(B: Array, GB: Array, C: Array, squares: Array, alpha: float) -> float:
     fit, cross = np.einsum("ij,ij->j", B, GB), np.einsum("ij,ij->j", B, C)
     residual = (squares - 2.0 * cross + fit).clip(min=0.0)
     steepest = 2.0 * np.abs(C - GB).max(axis=0)
-    shrink = np.minimum(1.0, alpha / np.maximum(steepest, np.finfo(np.float64).tiny))
+    shrink = np.divide(alpha, steepest, out=np.ones_like(steepest), where=steepest > alpha)
     primal = residual + alpha * np.abs(B).sum(axis=0)
     dual = 2.0 * shrink * (squares - cross) - shrink**2 * residual
     return float((primal - dual).clip(min=0.0).sum())
