@@ -70,6 +70,13 @@ class TestAutoEncoder:
         assert "fista" in str(model.report_)
 
     @pytest.mark.parametrize("penalty", ["ridge", "l1"])
+    def test_wide_layers_are_summed_in_one_triangle(self, penalty, monkeypatch):
+        narrow = ELMAutoEncoder(9, penalty=penalty, alpha=0.1, random_state=0).fit(X)
+        monkeypatch.setattr("pinvlearn.engines.local.WIDE", 5)
+        wide = ELMAutoEncoder(9, penalty=penalty, alpha=0.1, random_state=0).fit(X)
+        np.testing.assert_allclose(wide.coef_, narrow.coef_, atol=1e-9)
+
+    @pytest.mark.parametrize("penalty", ["ridge", "l1"])
     def test_more_penalty_rebuilds_less(self, penalty):
         errors = [
             ELMAutoEncoder(4, penalty=penalty, alpha=alpha, random_state=0, max_iter=500)

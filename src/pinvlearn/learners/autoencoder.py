@@ -87,9 +87,9 @@ def _sparse(problem: Problem, alpha: Any, max_iter: int) -> tuple[Array, Array, 
     if alpha is None:
         alpha = SPARSITY * 2.0 * float(np.abs(moments.C).max())
     with watch("fista"):
-        found = fista(
-            moments.G, moments.C, moments.squares, alpha, max_iter=max_iter, tol=TOLERANCE
-        )
+        lower = np.tril(moments.shifted(0.0))
+        G = lower + np.tril(lower, -1).T
+        found = fista(G, moments.C, moments.squares, alpha, max_iter=max_iter, tol=TOLERANCE)
     zero = float(np.mean(found.coef == 0.0))
     reason = f"ℓ1 penalty, {found.iterations} steps, {100 * zero:.0f} % of the weights are zero"
     notes: tuple[str, ...] = ()
