@@ -39,17 +39,8 @@ from pinvlearn import (
 NAMES = {"mnist": "MNIST: receptive fields, RBF networks and deep ELM beside SVC, MLP and boosting"}
 TARGETS = {"fields, RBF network": 99.2, "pixels, RBF network": 98.3}
 HELD_OUT = 10_000
-CHOSEN: dict[str, Any] = {"n_filters": 32, "size": 9, "pool": 8, "pool_stride": 4}
-CANDIDATES: dict[str, dict[str, Any]] = {
-    "24 filters of 7 × 7, windows of 4 × 4 side by side": {"n_filters": 24, "size": 7, "pool": 4},
-    "24 filters of 7 × 7, windows of 6 × 6, 3 apart": {
-        "n_filters": 24, "size": 7, "pool": 6, "pool_stride": 3
-    },
-    "32 filters of 9 × 9, windows of 8 × 8, 4 apart": CHOSEN,
-    "the same, contrast 0.1": CHOSEN | {"contrast": 0.1},
-    "the same, random filters": CHOSEN | {"filters": "random"},
-    "the same, not two-sided": CHOSEN | {"two_sided": False},
-}  # fmt: skip
+FIELDS: dict[str, Any] = {"n_filters": 32, "size": 9, "pool": 8, "pool_stride": 4}
+"""The fields chosen."""
 
 Fit = Callable[[argparse.Namespace, np.ndarray, np.ndarray], Any]
 
@@ -76,10 +67,23 @@ def pixels(args: argparse.Namespace) -> Any:
     return make_pipeline(shades(args), FastPCA(args.pixel_components))
 
 
-def fields(args: argparse.Namespace, **options: Any) -> Any:
+def more_pixels(args: argparse.Namespace) -> Any:
+    """Twice as many of them."""
+    return make_pipeline(shades(args), FastPCA(2 * args.pixel_components))
+
+
+def fields_with(**options: Any) -> Callable[[argparse.Namespace], Any]:
     """Receptive fields of 28 × 28 images, standardised, and principal components of them."""
-    images = ReceptiveFields(image_shape=(28, 28), random_state=args.seed, **(options or CHOSEN))
-    return make_pipeline(images, StandardScaler(), FastPCA(args.components))
+
+    def make(args: argparse.Namespace) -> Any:
+        options_of_all = {"image_shape": (28, 28), "random_state": args.seed}
+        images = ReceptiveFields(**FIELDS | options_of_all | options)
+        return make_pipeline(images, StandardScaler(), FastPCA(args.components))
+
+    return make
+
+
+fields = fields_with()
 
 
 def rbf(width: float) -> Fit:
@@ -98,15 +102,21 @@ def rbf(width: float) -> Fit:
 def elm(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
     """One random layer; the ridge by generalised cross-validation."""
     return ELMClassifier(
-        args.hidden, weights="orthogonal", solver="eigen", loo_scoring=None, random_state=args.seed
-    ).fit(X, y)
+        args.hidden, activation="tanh", weights="orthogonal", solver="eigen", loo_scoring=None,
+        random_state=args.seed,
+    ).fit(X, y)  # fmt: skip
 
 
-def deep(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
+def deep(*layers: int, **options: Any) -> Fit:
     """The same random layer on top of autoencoders."""
-    return DeepELMClassifier(
-        args.layers, n_hidden=args.hidden, solver="eigen", loo_scoring=None, random_state=args.seed
-    ).fit(X, y)
+
+    def fit(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
+        return DeepELMClassifier(
+            layers, n_hidden=args.hidden, activation="tanh", solver="eigen", loo_scoring=None,
+            random_state=args.seed, **options,
+        ).fit(X, y)  # fmt: skip
+
+    return fit
 
 
 def svc(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
@@ -133,11 +143,34 @@ METHODS = {
         pixels, rbf(1.0), "{kernels} kernels, {pixel_components} components"
     ),
     "pixels, ELM": Method(shades, elm, "{hidden} random units"),
-    "pixels, deep ELM": Method(shades, deep, "{hidden} random units on autoencoders {layers}"),
-    "pixels, SVC": Method(pixels, svc, "C = 10, {pixel_components} components", rows="svc_rows"),
+    "pixels, deep ELM": Method(shades, deep(100), "{hidden} random units on 100 encoded ones"),
+    "pixels, SVC": Method(pixels, svc, "C = 10, {pixel_components} components"),
     "pixels, MLP": Method(shades, mlp, "512, 256 units, {epochs} epochs"),
     "pixels, boosting": Method(shades, boosting, "{iterations} iterations"),
 }
+
+CANDIDATES = {
+    "fields of 32 filters of 9 × 9, windows of 8 × 8, 4 apart": Method(fields, rbf(0.3)),
+    "the same, gamma doubled": Method(fields, rbf(0.6)),
+    "the same, contrast 0.1": Method(fields_with(contrast=0.1), rbf(0.3)),
+    "the same, random filters": Method(fields_with(filters="random"), rbf(0.3)),
+    "the same, not two-sided": Method(fields_with(two_sided=False), rbf(0.3)),
+    "24 filters of 7 × 7, windows of 6 × 6, 3 apart": Method(
+        fields_with(n_filters=24, size=7, pool=6, pool_stride=3), rbf(0.3)
+    ),
+    "24 filters of 7 × 7, windows of 4 × 4 side by side": Method(
+        fields_with(n_filters=24, size=7, pool=4, pool_stride=4), rbf(0.3)
+    ),
+    "pixels, {pixel_components} components": Method(pixels, rbf(1.0)),
+    "the same, gamma halved": Method(pixels, rbf(0.5)),
+    "pixels, twice as many components": Method(more_pixels, rbf(1.0)),
+    "pixels, ELM": Method(shades, elm),
+    "pixels, deep ELM, 300 encoded": Method(shades, deep(300)),
+    "pixels, deep ELM, 100 encoded": Method(shades, deep(100)),
+    "pixels, deep ELM, 100 encoded by l1": Method(shades, deep(100, penalty="l1")),
+    "pixels, deep ELM, 100 and 100 encoded": Method(shades, deep(100, 100)),
+}
+"""What was tried with fewer kernels and units, on held-out training images."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,9 +181,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", type=int, default=8000)
     parser.add_argument("--few-kernels", type=int, default=3000, help="to choose settings with")
     parser.add_argument("--hidden", type=int, default=4000, help="random units of the ELMs")
-    parser.add_argument("--layers", type=int, nargs="+", default=[500])
+    parser.add_argument("--few-hidden", type=int, default=1500, help="to choose settings with")
     parser.add_argument("--alpha", type=float, default=1e-5)
-    parser.add_argument("--svc-rows", type=int, default=20_000)
+    parser.add_argument("--svc-rows", type=int, default=30_000, help="of SVC on fields")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
@@ -182,9 +215,8 @@ def measure(args: argparse.Namespace, piece: Mapping[str, Any]) -> Record:
         method, test = METHODS[piece["method"]], np.flatnonzero(arrays["is_test"])
         train = train[: getattr(args, method.rows)]
     else:
-        options = CANDIDATES[piece["method"]]
-        method = Method(lambda args: fields(args, **options), rbf(0.3))
-        args = argparse.Namespace(**vars(args) | {"kernels": args.few_kernels})
+        method, few = CANDIDATES[piece["method"]], (args.few_kernels, args.few_hidden)
+        args = argparse.Namespace(**vars(args) | dict(zip(("kernels", "hidden"), few, strict=True)))
         held_out = min(HELD_OUT, len(train) // 6)
         train, test = train[:-held_out], train[-held_out:]
     clock = Clock()
@@ -220,10 +252,13 @@ class Clock:
 
 
 def _choice(args: argparse.Namespace, records: Sequence[Record]) -> Table:
-    rows = [[r["method"], r["accuracy"]] for r in records if r["part"] == "held out"]
-    rows = [[name, f"{accuracy:.2f}"] for name, accuracy in rows]
-    note = f"{args.few_kernels} kernels; the last {HELD_OUT:,} training images are held out."
-    return Table("Receptive fields, judged on training images", ["fields", "%"], rows, [note])
+    rows = [
+        [r["method"].format(**vars(args)), f"{r['accuracy']:.2f}"]
+        for r in records
+        if r["part"] == "held out"
+    ]
+    note = f"{args.few_kernels} kernels, {args.few_hidden} random units; no test image was seen."
+    return Table(f"The last {HELD_OUT:,} training images", ["tried", "%"], rows, [note])
 
 
 def _table(args: argparse.Namespace, records: Sequence[Record]) -> Table:
