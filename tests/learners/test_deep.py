@@ -221,6 +221,52 @@ class TestDeep:
         model = DeepELMClassifier((20,), n_hidden=50, random_state=0).fit(S, DIGIT[:300])
         assert model.score(S, DIGIT[:300]) > 0.9
 
+    @pytest.mark.parametrize("cls", [DeepELMClassifier, DeepELMRegressor])
+    def test_rows_are_added_to_the_top_layer(self, cls):
+        """Autoencoders of the first block, and the read-out of one fit to all rows on them."""
+        y = DIGIT[:600] if cls is DeepELMClassifier else DIGITS[:600, 20]
+        model = cls((20, 15), n_hidden=40, alpha=0.1, random_state=0)
+        for start in range(0, 600, 200):
+            model.partial_fit(DIGITS[start : start + 200], y[start : start + 200])
+        first = cls((20, 15), n_hidden=40, alpha=0.1, random_state=0).fit(DIGITS[:200], y[:200])
+        for ours, theirs in zip(model.map_.layers, first.map_.layers, strict=True):
+            np.testing.assert_array_equal(ours.W, theirs.W)
+        linear = pinvlearn.PinvClassifier if cls is DeepELMClassifier else pinvlearn.PinvRegressor
+        whole = linear(model.map_, alpha=0.1).fit(DIGITS[:600], y)
+        scale = np.abs(whole.coef_).max()
+        np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-8 * scale)
+        assert "rebuilds" in str(model.report_)
+
+    def test_rows_are_forgotten_by_the_read_out_alone(self):
+        y = DIGITS[:600, 20]
+        model = DeepELMRegressor((20,), n_hidden=40, alpha=0.1, random_state=0)
+        model.partial_fit(DIGITS[:400], y[:400])
+        before = model.predict(DIGITS[:50])
+        model.partial_fit(DIGITS[400:600], y[400:])
+        with pytest.warns(UserWarning, match="autoencoders were fitted to training rows"):
+            model.forget(DIGITS[400:600], y[400:])
+        np.testing.assert_allclose(model.predict(DIGITS[:50]), before, atol=1e-8)
+
+    def test_models_of_one_stack_are_merged_and_saved(self, tmp_path):
+        y = DIGITS[:600, 20]
+        one = DeepELMRegressor((20,), n_hidden=40, alpha=0.1, random_state=0)
+        plan = one.plan(DIGITS[:300], y[:300])
+        parts = [plan.summary(DIGITS[i : i + 300], y[i : i + 300]) for i in (0, 300)]
+        merged = clone(one).fit_summary(parts[0], plan).merge(parts[1])
+        whole = pinvlearn.PinvRegressor(merged.map_, alpha=0.1).fit(DIGITS[:600], y)
+        np.testing.assert_allclose(merged.predict(DIGITS), whole.predict(DIGITS), atol=1e-8)
+        pinvlearn.save(merged, tmp_path / "deep.skops")
+        again = pinvlearn.load(tmp_path / "deep.skops")
+        again.partial_fit(DIGITS[600:700], DIGITS[600:700, 20])
+        merged.partial_fit(DIGITS[600:700], DIGITS[600:700, 20])
+        np.testing.assert_array_equal(again.predict(DIGITS), merged.predict(DIGITS))
+
+    def test_blocks(self):
+        y = DIGIT[:600]
+        model = DeepELMClassifier((20,), n_hidden=40, alpha=0.1, random_state=0)
+        model.fit_blocks([(DIGITS[i : i + 200], y[i : i + 200]) for i in (0, 200, 400)], quiet=True)
+        assert model.score(DIGITS[:600], y) > 0.9
+
     @pytest.mark.parametrize("layers", [(), 5, "wide", (5, 0), (5, 2.5), None, [[3]]])
     def test_bad_layers(self, layers):
         with pytest.raises(ValueError, match="layers"):

@@ -101,7 +101,8 @@ class DeepELMClassifier(ReadoutClassifier, _DeepELM):
         minimise  Σ_i w_i ‖h(x_i) B + b - y_i‖² + alpha·‖B‖²
 
     over B and b, with alpha chosen by exact leave-one-out.  The autoencoders see no targets and no
-    weights.
+    weights.  After `partial_fit` and `fit_blocks` they are those of the first rows, while the
+    read-out is that of all rows.
 
     Cost: that of each autoencoder (see `ELMAutoEncoder`) and mp² flops for p random units; memory
     m times the widest autoencoder while the stack is built, p² + 2048·p afterwards.
