@@ -13,6 +13,7 @@ from pinvlearn import (
     AlphaPathDisplay,
     ConvergenceDisplay,
     DegreeDisplay,
+    FastPIClassifier,
     FlatGradient,
     PinvRegressor,
     RBFNetworkRegressor,
@@ -112,6 +113,16 @@ def test_alpha_path_of_a_pipeline() -> None:
     pipeline = make_pipeline(StandardScaler(), PinvRegressor()).fit(X, X[:, 0])
     display = AlphaPathDisplay.from_estimator(pipeline)
     assert display.alpha == pipeline[-1].alpha_
+
+
+def test_alpha_path_at_the_chosen_rank() -> None:
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((80, 20), density=0.3, rng=rng, format="csr")
+    model = FastPIClassifier().fit(X, (X @ rng.standard_normal((20, 4)) > 0).astype(int))
+    display = AlphaPathDisplay.from_estimator(model)
+    chosen = display.chosen_.get_xydata()[0]
+    np.testing.assert_array_equal(chosen, [model.alpha_, model.loo_scores_.max()])
+    assert display.ax_.get_ylabel() == "leave-one-out precision"
 
 
 def test_alpha_zero_is_part_of_the_path() -> None:

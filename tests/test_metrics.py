@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import ndcg_score
 
 from pinvlearn import ndcg_at_k, precision_at_k
+from pinvlearn.linalg import ranking
 from pinvlearn.linalg.ranking import relevant, top_columns
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
@@ -29,10 +30,13 @@ def by_hand(Y, scores, k):
     return [sorted(range(len(row)), key=lambda j: (-row[j], j))[:k] for row in scores]
 
 
-@given(rankings())
-def test_top_columns_breaks_ties_by_number(case):
+@pytest.mark.parametrize("few", [0, 12])
+@given(case=rankings())
+def test_top_columns_breaks_ties_by_number(case, few):
     Y, scores, k = case
-    assert np.array_equal(top_columns(scores, k), by_hand(Y, scores, k))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "FEW", few)
+        assert np.array_equal(top_columns(scores, k), by_hand(Y, scores, k))
 
 
 @given(rankings(), st.sampled_from(CONTAINERS))

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = "osDv^P*X"
-_SCORE_NAMES = {"accuracy": "leave-one-out accuracy", "mse": "− leave-one-out squared error"}
+_SCORE_NAMES = {
+    "accuracy": "leave-one-out accuracy",
+    "mse": "− leave-one-out squared error",
+    "precision": "leave-one-out precision",
+}
 
 
 class ConvergenceDisplay:
@@ -170,6 +174,8 @@ class AlphaPathDisplay:
                 f"this {type(learner).__name__} has no leave-one-out scores over alpha. Fit a "
                 "pinvlearn learner with alpha='auto' or an array, and loo_scoring not None."
             )
+        if np.ndim(scores) == 2:  # ranks and ridges were judged together: the path at the rank used
+            scores = scores[np.flatnonzero(learner.ranks_ == learner.rank_)[0]]
         name = _SCORE_NAMES.get(learner.loo_scoring, "leave-one-out score")
         display = cls(alphas, scores, alpha=learner.alpha_, score_name=name)
         return display.plot(ax=ax, **kwargs)
