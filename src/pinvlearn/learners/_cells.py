@@ -34,8 +34,8 @@ CHUNK_ENTRIES = 2**22
 """Scores held at a time: 16 MiB in float32."""
 
 NO_FREEDOM = 1e-5
-"""A row whose 1 - leverage is below this is fitted by itself alone: without it nothing is known,
-and outputs in float32 would show rounding."""
+"""A row whose 1 - leverage is below this is fitted by itself alone, and its left-out outputs are
+0 / 0 in float32.  They count as 0, which speaks against fits that interpolate without a ridge."""
 
 Judge = Callable[[Array, Matrix], Array]
 """(left-out outputs, targets) of some rows to the score of each, larger being better."""
@@ -65,51 +65,82 @@ def judge_squared_error(left_out: Array, Y: Matrix) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Decomposed:
-    """A ≈ U diag(s) Vᵀ and C = UᵀY, with U only for the rows that are asked for.
+    """A ≈ U diag(s) Vᵀ and C = UᵀY, without all of U and V where they would have to be made.
 
-    Values of s at or below rcond·s[0] count as zero.
+    Attributes
+    ----------
+    s : array of shape (r,)
+        Values at or below rcond·s[0] count as zero.
+    C : array of shape (r, L)
+    left : callable
+        Rows of U by their numbers.
+    right : callable
+        V_k·W for W with k ≤ r rows.
     """
 
-    V: Array
     s: Array
     C: Array
     left: Callable[[IntArray], Array]
+    right: Callable[[Array], Array]
     rcond: float
     report: Report
 
 
 def from_svd(factors: SVD, Y: Matrix) -> Decomposed:
-    """From factors that hold U."""
+    """From factors that hold U and V."""
     C = np.asarray(Y.T @ factors.U).T
     rcond = default_rcond(factors.shape, factors.s.dtype)
     if factors.report.method == "gram":
         rcond = max(rcond, GRAM_RESOLUTION)
     report = replace(factors.report, seconds=dict(factors.report.seconds))
-    return Decomposed(factors.Vt.T, factors.s, C, factors.U.__getitem__, rcond, report)
+    return Decomposed(
+        factors.s,
+        C,
+        factors.U.__getitem__,
+        lambda W: factors.Vt[: len(W)].T @ W,
+        rcond,
+        report,
+    )
 
 
-def from_gram(A: Matrix, Y: Matrix) -> Decomposed:
-    """From the Gram matrix of A, which has no more columns than rows: every rank at once.
+def from_gram(A: Matrix, Y: Matrix, most: int) -> Decomposed:
+    """From the smaller Gram matrix of A: every rank up to `most` at once.
 
-    U = A·V/s is made for single rows, and C = Vᵀ(AᵀY)/s without it: orthonormalising all of U
-    would take several times as long as the rest.  Only values that the Gram matrix resolves are
-    kept, for which both divisions are harmless.
+    The vectors of the other side are A·V/s or Aᵀ·U/s, made where they are used, and C = Vᵀ(AᵀY)/s:
+    orthonormalising all of them would take several times as long as the rest.  Only values that
+    the Gram matrix resolves are kept, for which these divisions are harmless.
     """
-    watch = Stopwatch()
+    watch, tall = Stopwatch(), A.shape[0] >= A.shape[1]
     with watch("gram"):
-        G = gram(A)
+        G = gram(A if tall else A.T)
     with watch("eigen"):
-        values, V = scipy.linalg.eigh(G, check_finite=False, driver="evd", overwrite_a=True)
+        values, vectors = scipy.linalg.eigh(G, check_finite=False, driver="evd", overwrite_a=True)
     s = np.sqrt(values[::-1].clip(min=0.0))
-    kept = max(1, int(np.count_nonzero(s > GRAM_RESOLUTION * s[0])))
-    s, V = s[:kept], np.ascontiguousarray(V[:, ::-1][:, :kept])
+    kept = min(most, max(1, int(np.count_nonzero(s > GRAM_RESOLUTION * s[0]))))
+    s, vectors = s[:kept], np.ascontiguousarray(vectors[:, ::-1][:, :kept])
     gain = cutoff_gain(s, GRAM_RESOLUTION)
+    report = Report("gram", "one eigendecomposition serves every rank", 2, seconds=watch)
+    if not tall:
+        C = np.asarray(Y.T @ vectors).T
+
+        def right(W: Array) -> Array:
+            k = len(W)
+            return np.asarray(A.T @ (vectors[:, :k] @ (gain[:k, None] * W)))
+
+        report = replace(report, seconds=dict(watch))
+        return Decomposed(s, C, vectors.__getitem__, right, GRAM_RESOLUTION, report)
     with watch("targets"):
         B, step = Y.T @ A, max(1, CHUNK_ENTRIES // A.shape[1])
-        parts = [to_dense(B[at : at + step]) @ V for at in range(0, Y.shape[1], step)]
+        parts = [to_dense(B[at : at + step]) @ vectors for at in range(0, Y.shape[1], step)]
         C = gain[:, None] * np.vstack(parts).T
-    report = Report("gram", "one eigendecomposition serves every rank", 2, seconds=dict(watch))
-    return Decomposed(V, s, C, lambda rows: (A[rows] @ V) * gain, GRAM_RESOLUTION, report)
+    return Decomposed(
+        s,
+        C,
+        lambda rows: (A[rows] @ vectors) * gain,
+        lambda W: vectors[:, : len(W)] @ W,
+        GRAM_RESOLUTION,
+        replace(report, seconds=dict(watch)),
+    )
 
 
 def leave_one_out_cells(

@@ -48,7 +48,7 @@ minute on one core.  Above it they reach to `WIDE_RATIO` of that side."""
 WIDE_RATIO = 0.1
 
 FACTOR_ENTRIES = 2**27
-"""Most entries of U and V together (1 GiB) that "auto" ranks may ask for."""
+"""Most entries of all factors together (1 GiB) that "auto" ranks may ask for."""
 
 SINGLE = (1e-15, 1e15)
 """Magnitudes between which `top_k` computes in float32: products of two stay in its range."""
@@ -110,8 +110,11 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
     -----
     Cost: one decomposition, nnz(Y)·r for UᵀY, then 2·rows·r·L flops in float32 for each alpha of
     the path; where all rows would take more than a few seconds, a random part of at least 500
-    judges.  Leave-one-out is exact for the ridge on the right singular vectors V_r, which are held
-    fixed; at full rank that is the whole model.
+    judges.  Memory: (m + n + L)·r for the factors, or the smaller Gram matrix and L·r where that
+    serves all ranks, and chunks of 16 MiB.
+
+    Leave-one-out is exact for the ridge on the right singular vectors V_r, which are held fixed; at
+    full rank that is the whole model.
 
     Deviations: there is no intercept, as in the paper, since centring would make A dense.  A
     column of ones in X serves as one.  For two classes y is coded as ±1, which gives the same
@@ -194,9 +197,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         check_finite(X, getattr(self, "feature_names_in_", None))
         Y = self._encoded(y)
         rng = generator(self.random_state)
-        ranks, whole = self._ranks(X.shape)
+        ranks, whole = self._ranks(X.shape, Y.shape[1])
         if whole:
-            factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y)
+            factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
         else:
             found = decompose(
                 X, int(ranks[-1]), method=self.method, rng=rng, n_oversamples=None, n_power=None
@@ -240,17 +243,17 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             shape=(len(codes), len(self.classes_)),
         )
 
-    def _ranks(self, shape: tuple[int, int]) -> tuple[IntArray, bool]:
-        """The ranks to choose from, rising, and whether the Gram matrix is to serve them all."""
+    def _ranks(self, shape: tuple[int, int], n_labels: int) -> tuple[IntArray, bool]:
+        """The ranks to choose from, rising, and whether a Gram matrix is to serve them all."""
         side = min(shape)
         if isinstance(self.rank_ratio, str):
             check_choice("rank_ratio", self.rank_ratio, ("auto",))
-            if self.method == "auto" and shape[1] == side <= GRAM_SIDE:
-                return np.unique(np.ceil(RATIOS * side).astype(np.intp)), True
-            most = min(side, max(1, FACTOR_ENTRIES // sum(shape)))
+            whole = self.method == "auto" and side <= GRAM_SIDE
+            entries = n_labels if whole else sum(shape) + n_labels  # for each direction
+            most = min(side, max(1, FACTOR_ENTRIES // entries))
             if side > GRAM_SIDE:
                 most = min(most, int(np.ceil(WIDE_RATIO * side)))
-            return np.unique(np.ceil(RATIOS * side).astype(np.intp).clip(max=most)), False
+            return np.unique(np.ceil(RATIOS * side).astype(np.intp).clip(max=most)), whole
         ratios = np.atleast_1d(np.asarray(self.rank_ratio))
         if ratios.ndim != 1 or not len(ratios) or ratios.dtype.kind not in "fiu":
             raise ValueError(
@@ -293,10 +296,13 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             gains = cutoff_gain(s, factors.rcond)
         else:
             gains = ridge_gain(s, self.alpha_).astype(s.dtype)
-        V, W = factors.V[:, : self.rank_], gains[:, None] * factors.C[: self.rank_]
+        W = gains[:, None] * factors.C[: self.rank_]
+        n, (rank, n_labels) = self.n_features_in_, W.shape
         # The product is formed where it is the smaller of the two.
-        small = V.shape[0] * W.shape[1] <= V.size + W.size
-        self.weights_ = (V @ W,) if small else (np.ascontiguousarray(V), W)
+        small = n * n_labels <= (n + n_labels) * rank
+        self.weights_ = (
+            (factors.right(W),) if small else (factors.right(np.eye(rank, dtype=W.dtype)), W)
+        )
 
     @property
     def _is_binary(self) -> bool:
