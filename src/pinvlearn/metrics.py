@@ -77,8 +77,10 @@ def _relevance(Y: Matrix, scores: Any, k: int) -> tuple[Array, IntArray]:
     """Whether each of the k best is right, (n, k), and how many labels each row has."""
     k = check_size("k", k)
     if is_sparse(Y):
-        Y = scipy.sparse.csr_array(Y)
-        counts = np.diff(Y.indptr) if np.all(Y.data) else np.asarray((Y != 0).sum(axis=1))
+        Y = scipy.sparse.csr_array(Y, copy=True)
+        Y.sum_duplicates()
+        Y.eliminate_zeros()
+        counts = np.diff(Y.indptr)
     else:
         Y = np.asarray(Y)
         counts = np.count_nonzero(Y, axis=1) if Y.ndim == 2 else np.zeros(0, dtype=np.intp)

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array, IntArray, Matrix, is_sparse, max_abs
+from pinvlearn._arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -196,7 +196,8 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         )
         check_finite(X, getattr(self, "feature_names_in_", None))
         Y = self._encoded(y)
-        rng = generator(self.random_state)
+        rng, scale = generator(self.random_state), power_of_two_scale(X)
+        X = X if scale == 1.0 else X * X.dtype.type(scale)  # keeps squares from overflowing
         ranks, whole = self._ranks(X.shape, Y.shape[1])
         if whole:
             factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
@@ -207,10 +208,17 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             factors = from_svd(found, Y)
         ranks = np.unique(ranks.clip(max=len(factors.s)))
         largest = float(factors.s[0]) ** 2
-        alphas = ALPHAS * (largest or 1.0) if alpha is None else np.sort(np.atleast_1d(alpha))
-        self.rank_, self.alpha_, notes = self._choose(factors, Y, ranks, alphas, rng)
-        self._set_weights(factors)
-        self.ranks_, self.alphas_ = ranks, alphas
+        if alpha is None:
+            alphas = ALPHAS * (largest or 1.0)
+        else:
+            alphas = np.sort(np.atleast_1d(alpha)) * scale * scale
+        self.rank_, chosen, notes = self._choose(factors, Y, ranks, alphas, rng)
+        self.weights_ = self._weights(factors, chosen, scale)
+        self.alpha_, self.ranks_, self.alphas_ = (
+            chosen / scale / scale,
+            ranks,
+            alphas / scale / scale,
+        )
         self.report_ = factors.report.with_notes(*notes)
 
     def _encoded(self, y: Any) -> Matrix:
@@ -290,19 +298,18 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             return judge_accuracy
         return judge_precision(min(self.k, len(self.classes_)) if self._multilabel else 1)
 
-    def _set_weights(self, factors: Decomposed) -> None:
+    def _weights(self, factors: Decomposed, alpha: float, scale: float) -> tuple[Array, ...]:
+        """Z of the unscaled inputs, as the smaller of the product and its factors."""
         s = factors.s[: self.rank_]
-        if self.alpha_ == 0.0:
+        if alpha == 0.0:
             gains = cutoff_gain(s, factors.rcond)
         else:
-            gains = ridge_gain(s, self.alpha_).astype(s.dtype)
-        W = gains[:, None] * factors.C[: self.rank_]
+            gains = ridge_gain(s, alpha).astype(s.dtype)
+        W = (gains * s.dtype.type(scale))[:, None] * factors.C[: self.rank_]
         n, (rank, n_labels) = self.n_features_in_, W.shape
-        # The product is formed where it is the smaller of the two.
-        small = n * n_labels <= (n + n_labels) * rank
-        self.weights_ = (
-            (factors.right(W),) if small else (factors.right(np.eye(rank, dtype=W.dtype)), W)
-        )
+        if n * n_labels <= (n + n_labels) * rank:
+            return (factors.right(W),)
+        return factors.right(np.eye(rank, dtype=W.dtype)), W
 
     @property
     def _is_binary(self) -> bool:
