@@ -203,8 +203,8 @@ the block is still in cache, in part, between the map and the product."""
 
 
 def row_slices(n_rows: int, n_columns: int) -> list[slice]:
-    """Rows in blocks whose products cost more than adding them up does."""
-    size = max(MIN_BLOCK_ROWS, n_columns)
+    """Rows in blocks large enough that adding their p × p products costs little beside them."""
+    size = max(2 * MIN_BLOCK_ROWS, n_columns)
     return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
 
 

@@ -14,6 +14,10 @@ from pinvlearn.features.activations import ACTIVATIONS, Activation
 WEIGHTS = ("gaussian", "uniform", "orthogonal")
 
 
+CHUNK_ENTRIES = 2**16
+"""Entries of a layer that are made at a time: half a mebibyte, which second-level caches hold."""
+
+
 @dataclass(frozen=True, eq=False)
 class RandomLayer:
     """X ↦ activation(X W + b): the hidden layer of an extreme learning machine [JL19] Eq. (4).
@@ -35,10 +39,19 @@ class RandomLayer:
         return replace(self, W=self.W[:, :count], b=self.b[:count])
 
     def __call__(self, X: Matrix) -> Array:
-        Z = np.asarray(X @ self.W.astype(X.dtype, copy=False))
-        Z += self.b.astype(Z.dtype, copy=False)
+        W, b = self.W.astype(X.dtype, copy=False), self.b.astype(X.dtype, copy=False)
         act = ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
-        return act(Z)
+        H = np.empty((X.shape[0], len(b)), dtype=X.dtype)
+        for rows in _chunks(X.shape[0], len(b)):
+            Z = X[rows] @ W
+            Z += b
+            H[rows] = act(Z)
+        return H
+
+
+def _chunks(n_rows: int, n_columns: int) -> list[slice]:
+    step = max(CHUNK_ENTRIES // max(n_columns, 1), 1)
+    return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
 def draw_layer(
@@ -129,11 +142,11 @@ class Offset:
         return int(self.hidden.n_columns) + 1
 
     def __call__(self, X: Matrix) -> Matrix:
-        H = self.hidden(X)
-        if is_sparse(H):
-            column = scipy.sparse.csr_array(np.full((H.shape[0], 1), -1.0))
-            return scipy.sparse.hstack([H, column], format="csr")
-        E = np.empty((H.shape[0], H.shape[1] + 1), dtype=H.dtype)
-        E[:, :-1] = H
+        if isinstance(self.hidden, Inputs) and is_sparse(X):
+            column = scipy.sparse.csr_array(np.full((X.shape[0], 1), -1.0))
+            return scipy.sparse.hstack([X, column], format="csr")
+        E = np.empty((X.shape[0], self.n_columns), dtype=X.dtype)
+        for rows in _chunks(*E.shape):
+            E[rows, :-1] = self.hidden(X[rows])
         E[:, -1] = -1.0
         return E

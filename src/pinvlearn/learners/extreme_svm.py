@@ -31,7 +31,7 @@ class ExtremeSVMClassifier(ReadoutClassifier):
     and learned from in pieces elsewhere (`merge`), and the solution is that of one fit.  `fit`
     keeps the summary of its rows for this.
 
-    Cost: mp² + mdp flops for m rows, d features and p hidden units; p² + 2048·p memory; p³/3
+    Cost: mp² + mdp flops for m rows, d features and p hidden units; p² + 4096·p memory; p³/3
     flops to solve again.
 
     Parameters
