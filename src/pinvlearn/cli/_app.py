@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import pinvlearn
-from pinvlearn.cli import compare, fit, impute, predict, svd
+from pinvlearn.cli import compare, fit, impute, merge, predict, svd, update
 
 app = typer.Typer(
     help="Train and use networks learned by pseudo-inverse.",
@@ -16,6 +16,8 @@ app = typer.Typer(
 )
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(update.update)
+app.command()(merge.merge)
 app.command()(impute.impute)
 app.command()(compare.compare)
 app.command()(svd.svd)

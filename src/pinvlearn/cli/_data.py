@@ -99,7 +99,9 @@ def learning_data(
     return X, as_labels(y) if task == "classification" else as_quantities(y), task
 
 
-def split_target(data: Data, target: str | None, note: Note) -> tuple[Any, pd.Series]:
+def split_target(
+    data: Data, target: str | None, note: Note, *, least: int = 2
+) -> tuple[Any, pd.Series]:
     """The inputs and the target, without the rows whose target is missing."""
     if data.multilabel:
         raise UserError(
@@ -127,7 +129,7 @@ def split_target(data: Data, target: str | None, note: Note) -> tuple[Any, pd.Se
     if not known_rows.all():
         note(f"{(~known_rows).sum()} of {len(y)} rows have no target and are left out")
         X, y = X[known_rows], y[known_rows]
-    if len(y) < 2:
+    if len(y) < least:
         raise UserError(f"{len(y)} row with a target is too few to learn from. Give more rows.")
     return X, y
 
@@ -144,14 +146,14 @@ def infer_task(y: pd.Series) -> tuple[Task, str]:
     return "regression", f"the target takes {distinct} different whole values"
 
 
-def as_labels(y: pd.Series) -> np.ndarray[Any, Any]:
+def as_labels(y: pd.Series, *, least: int = 2) -> np.ndarray[Any, Any]:
     """The target as class labels: integers where it holds whole numbers, strings otherwise."""
     number = pd.api.types.is_numeric_dtype(y) and not pd.api.types.is_bool_dtype(y)
     if number and (y % 1 == 0).all():
         labels = y.to_numpy().astype(np.int64)
     else:
         labels = y.astype(str).to_numpy().astype(str)
-    if len(np.unique(labels)) < 2:
+    if len(np.unique(labels)) < least:
         raise UserError(
             f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
             "target column, or add rows of another class."

@@ -14,6 +14,7 @@ from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
+from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier
 from pinvlearn.learners.fastpi import FastPIClassifier
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
@@ -25,6 +26,7 @@ MODELS: dict[str, tuple[type, type | None, str | None]] = {
     "elm": (ELMClassifier, ELMRegressor, "n_hidden"),
     "deep-elm": (DeepELMClassifier, DeepELMRegressor, "n_hidden"),
     "kernel-elm": (KernelELMClassifier, KernelELMRegressor, "rank"),
+    "extreme-svm": (ExtremeSVMClassifier, None, "n_hidden"),
     "linear": (PinvClassifier, PinvRegressor, None),
     "fastpi": (FastPIClassifier, None, None),
 }
@@ -148,6 +150,8 @@ def leave_one_out(learner: Any, y: Any) -> dict[str, float]:
         name = "accuracy" if np.ndim(y) == 1 else f"precision_at_{min(learner.k, y.shape[1])}"
         best = getattr(learner, "loo_scores_", np.array([])).max(initial=-np.inf)
         return {f"leave_one_out_{name}": float(best)} if np.isfinite(best) else {}
+    if not hasattr(learner, "loo_scores_"):  # a fit to a summary, which has no rows to leave out
+        return {}
     chosen = np.argmin(np.abs(learner.alphas_ - learner.alpha_))
     score = float(learner.loo_scores_[chosen])
     if hasattr(learner, "classes_"):

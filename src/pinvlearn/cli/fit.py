@@ -30,7 +30,9 @@ def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
     target: Target = None,
     model: Annotated[
-        Literal["rbf", "elm", "deep-elm", "kernel-elm", "linear", "fastpi", "completion"],
+        Literal[
+            "rbf", "elm", "deep-elm", "kernel-elm", "extreme-svm", "linear", "fastpi", "completion"
+        ],
         typer.Option(help="What to learn."),
     ] = "rbf",
     task: Task = None,
@@ -63,6 +65,12 @@ def fit(
         str | None,
         typer.Option(help="Rank of fastpi as a part of the smaller side.", show_default="auto"),
     ] = None,
+    updatable: Annotated[
+        bool,
+        typer.Option(
+            "--updatable", help="Keep sums over the rows for update and merge; no leave-one-out."
+        ),
+    ] = False,
     row: Column = None,
     col: Column = None,
     value: Column = None,
@@ -94,7 +102,7 @@ def fit(
     }
     check_writable(out)
     if model == "completion":
-        others = (target, task, gamma, layers, penalty, rank_ratio)
+        others = (target, task, gamma, layers, penalty, rank_ratio, updatable)
         if any(others) or solver != "auto":
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
         _complete(data, (row, col, value), out, size, options["alpha"], seed, output)
@@ -108,7 +116,12 @@ def fit(
     pipeline = _model.build(X, learner)
 
     start = time.perf_counter()
-    pipeline.fit(X, y)
+    if updatable or model == "extreme-svm":
+        from pinvlearn.cli import _updating
+
+        _updating.fit(pipeline, X, y, _updating.source_of(data))
+    else:
+        pipeline.fit(X, y)
     seconds = time.perf_counter() - start
     for message in learner.report_.notes:
         output.note(message)

@@ -172,28 +172,32 @@ class Updating:
         """
         check_is_fitted(self)
         if not isinstance(other, Summary):
-            _check_other(other)
+            _check_has_summary(other)
             other = other.summary_
         with unchanged_on_failure(self):
             self._replace_summary(self.summary_.merged(other))
         return self
 
     @available_if(_can_update)
-    def plan(self, X: Matrix, y: Any) -> Plan:
+    def plan(self, X: Matrix = None, y: Any = None) -> Plan:
         """What workers need to make summaries of blocks; this estimator is not changed.
 
         Parameters
         ----------
-        X, y
+        X, y : optional
             The head of the data.  Centres are drawn from it; a random layer needs its columns
-            only.
+            only.  Left out: the plan of this model, to summarise more rows for `merge`.
 
         Returns
         -------
         plan : Plan
             Its ``summary(X, y, sample_weight, block_id)`` is a pure function.
         """
-        return copy(self)._planned(X, y)
+        if X is not None:
+            return copy(self)._planned(X, y)
+        check_is_fitted(self)
+        _check_has_summary(self)
+        return self._plan()
 
     @available_if(_can_update)
     def fit_summary(self, summary: Summary, plan: Plan | None = None) -> Any:
@@ -401,12 +405,12 @@ class Updating:
         self._take(readout, self._map_notes)
 
 
-def _check_other(other: Any) -> None:
+def _check_has_summary(other: Any) -> None:
     check_is_fitted(other)
     if not hasattr(other, "summary_"):
         raise ValueError(
-            f"the other {type(other).__name__} has no summary of its rows, which fit does not "
-            "keep. Fit it by partial_fit or fit_blocks."
+            f"this {type(other).__name__} has no summary of its rows, which fit does not keep. Fit "
+            "it by partial_fit or fit_blocks."
         )
 
 

@@ -42,6 +42,8 @@ class Schema:
         Sorted classes, for the task "classes".
     feature_names : tuple of str or None
         Of the inputs.
+    prepared : str or None
+        Fingerprint of whatever made the inputs, such as a scaler fitted to some rows.
     """
 
     task: str
@@ -52,6 +54,7 @@ class Schema:
     one_target: bool = True
     classes: Any = None
     feature_names: tuple[str, ...] | None = None
+    prepared: str | None = None
 
     def united(self, other: Schema) -> Schema:
         """The schema of both, in which a class that one of them lacks is a column of zeros."""
@@ -118,6 +121,7 @@ _COMPARED = {
     "feature_names": "feature names",
     "n_columns": "number of columns",
     "one_target": "shape of y",
+    "prepared": "preparation of the inputs (by fingerprint)",
 }
 
 

@@ -1,0 +1,157 @@
+"""`pinvlearn update` and `merge`: files of rows added, taken away and merged."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+import pinvlearn
+from commands import fails, ok
+from pinvlearn.summaries import Gram
+
+OPTIONS = ("--target", "kind")
+FIT = (*OPTIONS, "--size", 20, "--alpha", 0.01, "--quiet")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    iris = load_iris(as_frame=True).frame.rename(columns={"target": "kind"})
+    iris["kind"] = iris["kind"].map({0: "setosa", 1: "versicolor", 2: "virginica"})
+    iris["colour"] = np.where(np.arange(150) % 3, "red", "blue")
+    return iris.sample(frac=1, random_state=0)
+
+
+@pytest.fixture(params=["extreme-svm", "rbf", "kernel-elm"])
+def name(request) -> str:
+    return request.param
+
+
+def write(frame: pd.DataFrame, name: str) -> Path:
+    frame.to_csv(name, index=False)
+    return Path(name)
+
+
+def outputs(model: str, table: pd.DataFrame) -> np.ndarray:
+    return pinvlearn.load(model).decision_function(table.drop(columns="kind"))
+
+
+def close(model: str, other: str, table: pd.DataFrame) -> None:
+    a, b = outputs(model, table), outputs(other, table)
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * np.abs(b).max())
+
+
+@pytest.fixture
+def base(table, name) -> str:
+    """A model of the first 60 rows; the columns stay prepared as they are there."""
+    first = write(table[:60], "first.csv")
+    ok("fit", first, *FIT, "--model", name, "--updatable",
+       "-o", "base.skops")  # fmt: skip
+    return "base.skops"
+
+
+def test_add_forget_and_merge_agree(base, table) -> None:
+    write(table[60:100], "b.csv")
+    write(table[100:], "c.csv")
+    ok("update", base, "b.csv", *OPTIONS, "-o", "ab.skops")
+    ok("update", "ab.skops", "c.csv", *OPTIONS, "-o", "abc.skops")
+    for part in ("b", "c"):
+        ok("update", base, f"{part}.csv", *OPTIONS, "-o", f"{part}.npz")
+    ok("merge", base, "c.npz", "b.npz", "-o", "merged.skops")
+    close("merged.skops", "abc.skops", table)
+    ok("merge", "b.npz", "c.npz", "-o", "bc.npz")
+    ok("merge", "bc.npz", base, "-o", "merged.skops")
+    close("merged.skops", "abc.skops", table)
+    ok("update", "abc.skops", "b.csv", *OPTIONS, "--forget")
+    ok("update", base, "c.csv", *OPTIONS)
+    close("abc.skops", base, table)
+
+
+def test_single_rows_and_what_is_said(table) -> None:
+    write(table[:60], "first.csv")
+    ok("fit", "first.csv", *FIT, "--model", "extreme-svm", "-o", "m.skops")
+    assert pinvlearn.load("m.skops")[-1].summary_.n_rows == 60
+    before = outputs("m.skops", table)
+    write(table[60:61], "row.csv")
+    said = json.loads(ok("update", "m.skops", "row.csv", *OPTIONS, "--json").stdout)
+    assert said["rows_added"] == 1
+    assert said["rows"] == 61
+    assert "effective condition" in said["solved_by"]
+    assert np.abs(outputs("m.skops", table) - before).max() > 0
+    result = ok("update", "m.skops", write(table[5:7], "few.csv"), *OPTIONS, "--forget")
+    assert "not added as a file" in result.stderr
+    ok("predict", "m.skops", "row.csv")
+
+
+def test_a_new_class(table) -> None:
+    old, new = table[table["kind"] != "setosa"], table[table["kind"] == "setosa"]
+    ok("fit", write(old, "old.csv"), *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
+    ok("update", "m.skops", write(new, "new.csv"), *OPTIONS)
+    model = pinvlearn.load("m.skops")
+    assert list(model.classes_) == ["setosa", "versicolor", "virginica"]
+    assert model.score(table.drop(columns="kind"), table["kind"]) > 0.9
+
+
+def test_regression(table) -> None:
+    write(table[:80], "a.csv")
+    write(table[80:], "b.csv")
+    target = ("--target", "petal width (cm)")
+    ok(
+        "fit",
+        "a.csv",
+        *target,
+        "-q",
+        "--model",
+        "elm",
+        "--size",
+        15,
+        "--updatable",
+        "-o",
+        "m.skops",
+    )
+    ok("update", "m.skops", "b.csv", *target)
+    data = table.drop(columns="petal width (cm)")
+    assert pinvlearn.load("m.skops").score(data, table["petal width (cm)"]) > 0.8
+
+
+def test_mistakes(table) -> None:
+    write(table[:80], "a.csv")
+    write(table[80:], "b.csv")
+    ok("fit", "a.csv", *FIT, "--model", "elm", "-o", "plain.skops")
+    assert "--updatable" in fails(2, "update", "plain.skops", "b.csv", *OPTIONS)
+    ok("fit", "a.csv", *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
+    before = Path("m.skops").read_bytes()
+    assert "added to m.skops before" in fails(1, "update", "m.skops", "a.csv", *OPTIONS)
+    ok("update", "m.skops", "b.csv", *OPTIONS, "-o", "b.npz")
+    ok("merge", "m.skops", "b.npz", "-o", "both.skops")
+    assert "is in both" in fails(1, "merge", "both.skops", "b.npz", "-o", "x.skops")
+    write(table, "all.csv")
+    assert "cannot be forgotten" in fails(1, "update", "m.skops", "all.csv", *OPTIONS, "--forget")
+    ok("fit", "b.csv", *FIT, "--model", "elm", "--updatable", "-o", "other.skops")
+    assert "preparation" in fails(1, "merge", "m.skops", "other.skops", "-o", "x.skops")
+    assert "end its name in .npz" in fails(2, "merge", "b.npz", "-o", "x.skops")
+    assert "end its name in .skops" in fails(2, "merge", "m.skops", "-o", "x.npz")
+    assert "no file" in fails(2, "merge", "none.skops", "-o", "x.skops")
+    assert "no model file" in fails(2, "update", "none.skops", "b.csv")
+    assert "--forget" in fails(2, "update", "m.skops", "b.csv", *OPTIONS, "--forget", "-o", "x.npz")
+    assert "--target" in fails(2, "update", "m.skops", "b.csv")
+    damaged = bytearray(Path("b.npz").read_bytes())
+    damaged[1000] ^= 4
+    Path("b.npz").write_bytes(damaged)
+    assert "damaged" in fails(1, "merge", "m.skops", "b.npz", "-o", "x.skops")
+    assert Path("m.skops").read_bytes() == before
+    assert not Path("x.skops").exists()
+
+
+def test_sums_are_summaries(table) -> None:
+    write(table[:80], "a.csv")
+    ok("fit", "a.csv", *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
+    ok("update", "m.skops", write(table[80:], "b.csv"), *OPTIONS, "-o", "b.npz")
+    assert Gram.load("b.npz").n_rows == 70
