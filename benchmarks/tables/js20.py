@@ -67,7 +67,6 @@ NEEDS = {"fastpi": "fastpi", "KrylovPI": "svds", "frPCA": "frpca", "chebyshev": 
 LEARNERS: dict[str, dict[str, Any]] = {
     "rank 0.3, no ridge (the paper)": {"rank_ratio": 0.3, "alpha": 0.0},
     "leave-one-out": {},
-    "leave-one-out, squared error": {"loo_scoring": "mse"},
     "generalised cross-validation": {"loo_scoring": None},
     "leave-one-out, column of ones": {},
 }
@@ -77,10 +76,10 @@ ONES = "leave-one-out, column of ones"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Rank ratios, and how much a cell may take."""
     parser.add_argument("--alphas", type=float, nargs="+", default=[0.01, 0.05, 0.1, 0.3, 0.6, 1.0])
-    parser.add_argument("--most-seconds", type=float, default=40.0, help="of one decomposition")
+    parser.add_argument("--most-seconds", type=float, default=15.0, help="of one decomposition")
     parser.add_argument("--most-gib", type=float, default=5.0, help="of one decomposition")
     parser.add_argument(
-        "--repeat-below", type=float, default=6.0, help="seconds up to which splits are repeated"
+        "--repeat-below", type=float, default=1.0, help="seconds up to which splits are repeated"
     )
     parser.set_defaults(repeats=3, datasets=list(SETS))
 
@@ -167,7 +166,11 @@ def race(args: argparse.Namespace, X: Any, Y: Any, method: str) -> Iterator[Reco
             yield {"alpha": alpha, "split": 0, "not_run": why}
             continue
         for split in range(args.repeats):
-            record = _one_run(X, Y, RACERS[method], alpha, args.seed + split)
+            try:
+                record = _one_run(X, Y, RACERS[method], alpha, args.seed + split)
+            except (ValueError, MemoryError) as error:  # ARPACK cannot give all vectors, say
+                yield {"alpha": alpha, "split": 0, "not_run": f"it raised {error}"}
+                break
             yield {"alpha": alpha, "split": split, **record}
             if split == 0:
                 last = (alpha, record["cpu_seconds"])

@@ -45,7 +45,8 @@ def write_api(app: Sphinx, config: Config) -> None:
     """Write the page, and remove stubs of names that are gone."""
     folder = Path(app.srcdir) / "generated"
     names = {group: [] for group in GROUPS}
-    for name in (name for name in pinvlearn.__all__ if name != "solvers"):
+    public = (name for name in pinvlearn.__all__ if not inspect.ismodule(getattr(pinvlearn, name)))
+    for name in public:
         names[group_of(getattr(pinvlearn, name).__module__)].append(name)
     solvers = [
         name
