@@ -102,14 +102,15 @@ def _sparse(problem: Problem, alpha: Any, max_iter: int) -> tuple[Array, Array, 
 
 def _ranges(rows: LocalRows, coef: Array, offset: Array) -> tuple[Array, Array, float]:
     """Least and largest value of every unit β x, and the part of X's variance not rebuilt."""
+    mean = rows.Y.mean(axis=0)
 
-    def of_block(H: Array, X: Array, weights: Array | None) -> tuple[Array, Array, float]:
-        units, rest = X @ coef.T, X - H @ coef - offset
-        return units.min(axis=0), units.max(axis=0), float(np.vdot(rest, rest))
+    def of_block(H: Array, X: Array, weights: Array | None) -> tuple[Array, Array, float, float]:
+        units, rest, whole = X @ coef.T, X - H @ coef - offset, X - mean
+        sums = float(np.vdot(rest, rest)), float(np.vdot(whole, whole))
+        return units.min(axis=0), units.max(axis=0), *sums
 
-    lows, highs, rests = zip(*rows.each(of_block), strict=True)
-    spread = float(np.square(rows.Y - rows.Y.mean(axis=0)).sum())
-    error = float(sum(rests)) / spread if spread > 0.0 else 0.0
+    lows, highs, rests, wholes = zip(*rows.each(of_block), strict=True)
+    error = sum(rests) / sum(wholes) if sum(wholes) > 0.0 else 0.0
     return np.min(lows, axis=0), np.max(highs, axis=0), error
 
 
