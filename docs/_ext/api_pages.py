@@ -17,7 +17,11 @@ import pinvlearn
 
 GROUPS = {
     "Learners": ("pinvlearn.learners",),
-    "Transformers": ("pinvlearn.learners.features",),
+    "Transformers": (
+        "pinvlearn.learners.autoencoder",
+        "pinvlearn.learners.features",
+        "pinvlearn.learners.receptive_fields",
+    ),
     "Linear algebra": ("pinvlearn.functional", "pinvlearn.linalg"),
     "Stop rules": ("pinvlearn.linalg.stop",),
     "Metrics": ("pinvlearn.metrics",),
