@@ -160,6 +160,20 @@ def test_options_reach_the_learner(csv) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "option"), [("rbf", "--n-kernels"), ("elm", "--n-hidden"), ("elm", "--size")]
+)
+def test_leave_one_out_chooses_the_size(name, option, csv) -> None:
+    result = ok(
+        "fit", csv, "--target", "kind", "--model", name, option, "loo", "--max-size", 12, "--json"
+    )
+    size = json.loads(result.stdout)["size"]
+    assert 1 <= size <= 12
+    assert f"={size} of 12 by leave-one-out" in result.stderr
+    learner = pinvlearn.load("model.skops")[-1]
+    assert len(learner.sizes_) == 12
+
+
 def test_seed_decides(csv) -> None:
     def outputs(seed: int) -> str:
         ok("fit", csv, "--target", "amount", "--size", 5, "--seed", seed)
@@ -379,6 +393,10 @@ def test_infinite_input(table) -> None:
         (["--penalty", "l1", "--model", "elm"], "--penalty belongs to deep-elm"),
         (["--layers", "9,x", "--model", "deep-elm"], "--layers is '9,x'; give sizes of at least 1"),
         (["--layers", "0", "--model", "deep-elm"], "--layers is '0'"),
+        (["--size", "many"], "--size is 'many'; give an integer of at least 1, or loo."),
+        (["--size", "0"], "--size is '0'; give an integer of at least 1, or loo."),
+        (["--size", "loo", "--model", "kernel-elm"], "--size loo belongs to rbf and elm"),
+        (["--size", "9", "--max-size", "9"], "--max-size belongs to --size loo"),
         (["--size", "9", "--model", "linear"], "--size does not belong to --model linear"),
         (["--out", "absent/m.skops"], "there is no folder absent"),
         (["--out", "."], ". is not a regular file"),

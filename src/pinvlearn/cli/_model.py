@@ -39,8 +39,9 @@ def build_learner(
     name: str,
     task: str,
     *,
-    size: int | None,
+    size: int | str | None,
     gamma: float | str | None,
+    max_size: int | None = None,
     layers: tuple[int, ...] | None = None,
     penalty: str | None = None,
     rank_ratio: float | str | None = None,
@@ -51,7 +52,13 @@ def build_learner(
     if size is not None:
         if size_name is None:
             raise UserError(f"--size does not belong to --model {name}, which has none.", USAGE)
+        if isinstance(size, str) and name not in ("rbf", "elm"):
+            raise UserError(f"--size {size} belongs to rbf and elm, not to --model {name}.", USAGE)
         options[size_name] = size
+    if max_size is not None:
+        if not isinstance(size, str) or size_name is None:
+            raise UserError("--max-size belongs to --size loo; give that too.", USAGE)
+        options[size_name.replace("n_", "max_")] = max_size
     if gamma is not None:
         if name not in ("rbf", "kernel-elm"):
             raise UserError(f"--gamma belongs to rbf and kernel-elm, not to --model {name}.", USAGE)
@@ -158,6 +165,11 @@ def leave_one_out(learner: Any, y: Any) -> dict[str, float]:
         return {"leave_one_out_accuracy": score}
     spread = float(np.var(y))
     return {"leave_one_out_r2": 1.0 + score / spread} if spread > 0 else {}
+
+
+def size_of(learner: Any) -> int:
+    """The number of units of a learner that chose it."""
+    return int(getattr(learner, "n_kernels_" if hasattr(learner, "n_kernels_") else "n_hidden_"))
 
 
 def take_rows(X: Any, rows: Any) -> Any:

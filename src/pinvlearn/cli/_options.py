@@ -50,6 +50,17 @@ def number_or_word(
     )
 
 
+def size_or_word(option: str, text: str, words: tuple[str, ...]) -> int | str:
+    """The value of an option that takes a size or one of a few words."""
+    if text in words:
+        return text
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise UserError(
+        f"{option} is {text!r}; give an integer of at least 1, or {' or '.join(words)}.", USAGE
+    )
+
+
 def widths(option: str, text: str) -> tuple[int, ...]:
     """The value of an option that takes one or several sizes, such as 200,100."""
     parts = text.split(",")

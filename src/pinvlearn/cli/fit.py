@@ -16,6 +16,7 @@ from pinvlearn.cli._options import (
     Task,
     check_writable,
     number_or_word,
+    size_or_word,
     widths,
 )
 from pinvlearn.cli._output import Output
@@ -40,7 +41,18 @@ def fit(
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")
     ] = Path("model.skops"),
     size: Annotated[
-        int | None, typer.Option(min=1, help="Kernels, hidden units or rank.", show_default="1000")
+        str | None,
+        typer.Option(
+            "--size",
+            "--n-kernels",
+            "--n-hidden",
+            help="Kernels, hidden units or rank; loo lets leave-one-out choose (rbf, elm).",
+            show_default="1000",
+        ),
+    ] = None,
+    max_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most units that --size loo may choose.", show_default="1000"),
     ] = None,
     gamma: Annotated[
         str | None,
@@ -90,7 +102,8 @@ def fit(
 
     output = Output(as_json=as_json, quiet=quiet)
     options: dict[str, Any] = {
-        "size": size,
+        "size": size if size is None else size_or_word("--size", size, ("loo",)),
+        "max_size": max_size,
         "gamma": gamma and number_or_word("--gamma", gamma, ("scale", "auto"), positive=True),
         "alpha": number_or_word("--alpha", alpha, ("auto",), positive=False),
         "solver": solver,
@@ -102,10 +115,10 @@ def fit(
     }
     check_writable(out)
     if model == "completion":
-        others = (target, task, gamma, layers, penalty, rank_ratio, updatable)
+        others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size)
         if any(others) or solver != "auto":
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
-        _complete(data, (row, col, value), out, size, options["alpha"], seed, output)
+        _complete(data, (row, col, value), out, options["size"], options["alpha"], seed, output)
         return
     if row or col or value:
         raise UserError("--row, --col and --value belong to --model completion.", USAGE)
@@ -130,6 +143,8 @@ def fit(
     values = {"model": type(learner).__name__, "rows": X.shape[0], "columns": X.shape[1]}
     if task == "classification":
         values["labels" if y.ndim == 2 else "classes"] = len(learner.classes_)
+    if hasattr(learner, "size_scores_"):
+        values["size"] = _model.size_of(learner)
     values |= {
         "alpha": float(learner.alpha_),
         "rank": int(learner.rank_),
@@ -145,7 +160,7 @@ def _complete(
     data: Path,
     columns: tuple[str | None, str | None, str | None],
     out: Path,
-    size: int | None,
+    size: int | str | None,
     alpha: Any,
     seed: int,
     output: Output,
@@ -160,6 +175,8 @@ def _complete(
             "--value.",
             USAGE,
         )
+    if isinstance(size, str):
+        raise UserError(f"--size {size} belongs to rbf and elm, not to --model completion.", USAGE)
     options = {"n_components": size, "alpha": alpha, "random_state": seed}
     pipeline, said = _completion.fit(data, row, col, value, options, output.note)
     save(pipeline, out)
