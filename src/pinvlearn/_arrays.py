@@ -202,9 +202,19 @@ MIN_BLOCK_ROWS = 2048
 the block is still in cache, in part, between the map and the product."""
 
 
+WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
+"""Above so many columns a p × p summary of each block would be the memory of a fit: one is added
+to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
+
+
 def row_slices(n_rows: int, n_columns: int) -> list[slice]:
-    """Rows in blocks large enough that adding their p × p products costs little beside them."""
-    size = max(2 * MIN_BLOCK_ROWS, n_columns)
+    """Rows in blocks large enough that adding their p × p products costs little beside them.
+
+    Those of wide maps are added in place, and are small.
+    """
+    size = 2 * MIN_BLOCK_ROWS
+    if n_columns > WIDE:
+        size = min(max(BLOCK_ENTRIES // n_columns, LEAST_ROWS), MIN_BLOCK_ROWS)
     return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
 
 

@@ -150,13 +150,21 @@ def generalised_cross_validation(
 
 
 def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
-    """The scores of `generalised_cross_validation` for n rows, from their factor."""
-    center, squares = factor.center, factor.C**2
+    """The scores of `generalised_cross_validation` for n rows, from their factor.
+
+    Residuals and free dimensions are sums of what alpha takes from each direction, alpha/(s² +
+    alpha).  As differences of large numbers both would drown in rounding where rows are fewer than
+    columns, and so would they in the directions that are nothing but noise: those are left out.
+    """
+    center = factor.center
+    real = (factor.s**2 > 4.0 * factor.noise) & (factor.s > 0.0)
+    along = np.square(factor.C[real] / factor.s[real, None])
+    outside = (center.squares - along.sum(axis=0)).clip(min=0.0)
+    free = n - np.count_nonzero(real) - float(center.intercept)
     scores = []
     for alpha in alphas:
-        inverse = factor.inverse(float(alpha))
-        explained = squares.T @ (inverse * (1.0 + alpha * inverse))
-        freedom = n - float(factor.s**2 @ inverse) - float(center.intercept)
-        rss = (center.squares - explained).clip(min=0.0) * (n / center.total)
-        scores.append(-n * rss.mean() / max(freedom, EPS) ** 2)
+        inverse = factor.inverse(float(alpha))[real]
+        taken = alpha * inverse if alpha > 0.0 else (inverse == 0.0).astype(float)
+        rss = (outside + taken**2 @ along) * (n / center.total)
+        scores.append(-n * rss.mean() / max(free + float(taken.sum()), EPS) ** 2)
     return np.array(scores)

@@ -1,5 +1,6 @@
 """Adding, forgetting and merging rows gives the model of one fit to the rows that are left."""
 
+import io
 import pickle
 import runpy
 import signal
@@ -28,6 +29,7 @@ from pinvlearn import (
     RBFNetworkClassifier,
     RBFNetworkRegressor,
 )
+from pinvlearn._progress import Rate, progress
 from pinvlearn.summaries import Gram, Tree, Triangle, fold
 
 RNG = np.random.default_rng(0)
@@ -160,6 +162,16 @@ class TestExactness:
         assert model.alpha_ == pytest.approx(whole.alpha_, rel=1e-6)
         assert len(model.gcv_scores_) == len(model.alphas_)
         close(model, whole, 1e-8)
+
+    def test_alpha_where_rows_are_fewer_than_units(self):
+        """Noise in the p × p sums must not count as directions."""
+        y = TARGETS[:60] + 0.1 * RNG.standard_normal((60, 2))
+        whole = ELMRegressor(200, loo_scoring=None, random_state=0).fit(X[:60], y)
+        model = ELMRegressor(200, random_state=0).fit_summary(
+            ELMRegressor(200, random_state=0).partial_fit(X[:60], y).summary_
+        )
+        assert model.alpha_ == pytest.approx(whole.alpha_, rel=1e-6)
+        close(model, whole, 1e-6)
 
     def test_sparse_rows_and_frames(self):
         S = scipy.sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
@@ -529,6 +541,24 @@ class TestBlocks:
 
 def _stamp(file):
     return file.stat().st_mtime_ns if file.exists() else 0
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("total", "shown"), [(4, "[############............] 2/4"), (None, "2")])
+def test_progress_shows_the_rate(total, shown):
+    out, rate = Terminal(), Rate()
+    with progress(total, stream=out) as show:
+        rate.add(1000.0)
+        rate.add(500.0)
+        show(2, rate.label(None if total is None else 2))
+    line = out.getvalue().split("\x1b[2K")[1]
+    assert line.startswith(f"{shown} blocks, 1,500 rows, ")
+    assert "rows/s" in line
+    assert ("s left" in line) == (total is not None)
 
 
 class TestExtremeSVM:

@@ -97,6 +97,20 @@ def test_integer_weights_are_repeated_rows_and_zero_weights_are_none(kind):
     close(second_moments(one), second_moments(two))
 
 
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_wide_maps_are_added_in_place(weights, monkeypatch):
+    narrow = Gram.of(MAP, X, TARGETS, weights)
+    monkeypatch.setattr("pinvlearn.summaries.gram.WIDE", 5)
+    wide = Gram.of(MAP, X, TARGETS, weights)
+    both = wide + (wide - wide)
+    for one, two in zip(both.arrays().values(), narrow.arrays().values(), strict=True):
+        close(
+            np.tril(one) if one.shape == (P, P) else one,
+            np.tril(two) if two.shape == (P, P) else two,
+        )
+    close(both.moments(True).C, narrow.moments(True).C)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_rows(kind):
     S = scipy.sparse.random_array((N, 4), density=0.3, rng=np.random.default_rng(2)).tocsr()

@@ -17,15 +17,19 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from pinvlearn._arrays import MIN_BLOCK_ROWS, Array, Matrix, is_sparse
+from pinvlearn._arrays import (
+    BLOCK_ENTRIES,
+    LEAST_ROWS,
+    MIN_BLOCK_ROWS,
+    WIDE,
+    Array,
+    Matrix,
+    is_sparse,
+)
 from pinvlearn.summaries.products import Products, with_ones
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
-"""Above so many columns a p × p summary of each block would be the memory of a fit: one is added
-to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pinvlearn.learners._maps import draw_random
 from pinvlearn.learners._plans import checked_targets
 from pinvlearn.learners._readout import FeatureMap, ReadoutClassifier, documented
 from pinvlearn.readout import Readout
+from pinvlearn.summaries import Gram
 from pinvlearn.summaries.block import Block
 from pinvlearn.summary_readout import kind_for, solve_summary
 
@@ -31,7 +33,7 @@ class ExtremeSVMClassifier(ReadoutClassifier):
     and learned from in pieces elsewhere (`merge`), and the solution is that of one fit.  `fit`
     keeps the summary of its rows for this.
 
-    Cost: mp² + mdp flops for m rows, d features and p hidden units; p² + 4096·p memory; p³/3
+    Cost: mp² + mdp flops for m rows, d features and p hidden units; p² + 2048·p memory; p³/3
     flops to solve again.
 
     Parameters
@@ -138,8 +140,12 @@ class ExtremeSVMClassifier(ReadoutClassifier):
         drawn, notes = self._map_for(X, y)
         schema = self._schema(drawn, X, y)
         block = Block.checked(drawn, X, checked_targets(y, schema), weights, None, schema)
-        parts = in_threads(lambda rows: kind.of_block(block.part(rows)), block.slices, n_jobs)
-        self.summary_ = tree(parts, lambda one, two: one.merged(two, overwrite=True))
+        if kind is Gram:
+            rows = LocalRows(drawn, X, block.T, weights, drawn.n_columns, n_jobs)
+            self.summary_ = Gram.of_products(rows.products(), block)
+        else:
+            parts = in_threads(lambda part: kind.of_block(block.part(part)), block.slices, n_jobs)
+            self.summary_ = tree(parts, operator.add)
         self._map_notes = tuple(notes)
         rows = LocalRows(drawn, X, Y, weights, drawn.n_columns, n_jobs)
         return drawn, solve_summary(self.summary_, self._intercept, solver, alpha, rows), notes

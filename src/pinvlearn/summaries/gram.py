@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array
+from pinvlearn._arrays import WIDE, Array, is_sparse
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.products import Moments, Products
+from pinvlearn.summaries.products import Moments, Products, with_ones
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges, remove_ranges
 
 DIGITS_WARNED, DIGITS_REFUSED = 4, 8
@@ -114,13 +114,23 @@ class Gram:
     @classmethod
     def of_block(cls, block: Block) -> Gram:
         """The summary of rows that were checked."""
-        parts = (Products.of(*piece) for piece in block.pieces())
+        p, t = block.schema.n_columns, block.schema.n_targets
+        total: Products | None = None
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            products = next(parts, None)
-            if products is None:
-                products = Products.zeros(block.schema.n_columns, block.schema.n_targets)
-            for part in parts:
-                products += part
+            for H, T, weights in block.pieces():
+                if p > WIDE and not is_sparse(H):
+                    total = Products.zeros(p, t) if total is None else total
+                    root = 1.0 if weights is None else np.sqrt(weights)[:, None]
+                    total.add_rows(H * root, with_ones(T) * root, map)
+                elif total is None:
+                    total = Products.of(H, T, weights)
+                else:
+                    total += Products.of(H, T, weights)
+        return cls.of_products(Products.zeros(p, t) if total is None else total, block)
+
+    @classmethod
+    def of_products(cls, products: Products, block: Block) -> Gram:
+        """The summary of rows whose products are known."""
         mass = products.magnitude
         if not (np.isfinite(mass) and np.isfinite(products.TT).all()):
             block.raise_not_finite()

@@ -127,7 +127,10 @@ _COMPARED = {
 
 def as_classes(classes: Any) -> Any:
     """Sorted distinct classes as an array without Python objects, so that files need no pickles."""
-    found = np.unique(np.asarray(classes))
+    try:
+        found = np.unique(np.asarray(classes))
+    except TypeError as error:
+        raise ValueError("classes must be all numbers or all strings, none missing.") from error
     if found.dtype == object:
         found = np.array(found.tolist())
     if found.dtype.kind not in "biufUS" or (found.dtype.kind == "f" and np.isnan(found).any()):
