@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn._arrays import Array, Matrix, Shifted, is_sparse
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -26,6 +26,7 @@ from pinvlearn.linalg.principal import (
     Axes,
     Scatter,
     blurred,
+    centred,
     choose_axes,
     gram_axes,
     principal_axes,
@@ -83,7 +84,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with unchanged_on_failure(self):
             self._forget(name for name in vars(self) if name.endswith("_"))
             self._check_parameters()
-            self._fit(self._checked(X, reset=True, least=2))
+            self._fit(self._checked(X, reset=True, least=2, finite=False))
         return self
 
     def partial_fit(self, X: Matrix, y: Any = None) -> Any:
@@ -154,7 +155,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if check_count("n_oversamples", self.n_oversamples, least=1) is None:
             raise ValueError("n_oversamples=None must be an integer of at least 1.")
 
-    def _checked(self, X: Any, *, reset: bool, least: int = 1) -> Matrix:
+    def _checked(self, X: Any, *, reset: bool, least: int = 1, finite: bool = True) -> Matrix:
+        """X as float rows; `finite=False` leaves that check to the caller."""
         X = validate_data(
             self,
             X,
@@ -164,8 +166,23 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             ensure_min_samples=least,
             reset=reset,
         )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        if finite:
+            self._check_finite(X)
         return scipy.sparse.csr_array(X) if is_sparse(X) else X
+
+    def _check_finite(self, X: Matrix) -> None:
+        check_finite(X, getattr(self, "feature_names_in_", None))
+
+    def _centred(self, X: Matrix) -> Shifted:
+        """X minus its column means, whose sums tell whether X is finite for nothing."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = centred(X)
+        if not np.isfinite(A.right).all():
+            self._check_finite(X)
+            raise ValueError(
+                "the sum of a column of X overflows. Divide X by a large number first."
+            )
+        return A
 
     def _axes(self, A: Matrix, n_power: int | None) -> Axes:
         """The axes of the rows A, before the whole spectrum is cut to a fraction of it."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pinvlearn._arrays import Array, Matrix, is_sparse, squared_norm
 from pinvlearn._validation import check_count
 from pinvlearn.learners._decomposing import Decomposition
-from pinvlearn.linalg.principal import Axes, Scatter, centred
+from pinvlearn.linalg.principal import Axes, Scatter
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
 
 
@@ -228,7 +228,7 @@ class FastPCA(Decomposition):
 
     def _fit(self, X: Matrix) -> None:
         power = None if self.iterated_power == "auto" else self.iterated_power
-        A = centred(X)
+        A = self._centred(X)
         if self.n_components == "mle":
             self._check_likelihood(A.shape)
         axes = self._axes(A, power)
@@ -378,11 +378,12 @@ class FastTruncatedSVD(Decomposition):
             raise ValueError("n_iter=None must be an integer of at least 0.")
 
     def _fit(self, X: Matrix) -> None:
+        A = self._centred(X)
         axes = self._cut(self._axes(X, self.n_iter if self.algorithm == "randomized" else None))
         self.n_samples_ = X.shape[0]
         self._dtype = X.dtype
         outputs = X @ axes.Vt.T
-        self._set(axes, outputs.var(axis=0, dtype=np.float64), squared_norm(centred(X)))
+        self._set(axes, outputs.var(axis=0, dtype=np.float64), squared_norm(A))
 
     def _solve(self, summary: Scatter) -> None:
         axes = self._cut(self._summary_axes(summary.about_zero(), summary.count))

@@ -109,7 +109,7 @@ def decompose(
         stop = on_scaled_matrix(stop, scale)
     name, reason = choose(A, rank, stop) if method == "auto" else (method, "chosen by the caller")
     if not is_operator(A) and max_abs(A) == 0.0:
-        return _zero(A, 0 if stop is not None else rank)
+        return zero_svd(A, 0 if stop is not None else rank)
     result = METHODS[name](scaled, rank, stop=stop, rng=rng, **options)
     if method == "auto" and name in ("gram", "block-krylov") and _unresolved(result, A):
         result = METHODS["exact"](scaled, rank)
@@ -146,7 +146,8 @@ def on_scaled_matrix(stop: Stop, scale: float) -> Stop:
     return on_scaled
 
 
-def _zero(A: Matrix, rank: int | None) -> SVD:
+def zero_svd(A: Matrix, rank: int | None) -> SVD:
+    """The decomposition of a zero matrix of A's shape: any orthonormal vectors."""
     m, n = A.shape
     k = min(m, n) if rank is None else rank
     empty: Array = np.empty((m, 0), dtype=A.dtype)

@@ -15,10 +15,20 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 
-from pinvlearn._arrays import Array, Matrix, Shifted, gram, power_of_two_scale, squared_norm, times
+from pinvlearn._arrays import (
+    Array,
+    Matrix,
+    Shifted,
+    gram,
+    is_sparse,
+    power_of_two_scale,
+    squared_norm,
+    times,
+)
 from pinvlearn.linalg.dense import left_vectors, unresolved_notes
-from pinvlearn.linalg.driver import DENSE_ENTRIES, decompose, on_scaled_matrix
+from pinvlearn.linalg.driver import DENSE_ENTRIES, METHODS, on_scaled_matrix, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
+from pinvlearn.linalg.rangefinder import norm_estimate
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Stop
 from pinvlearn.linalg.svd import SVD, sign_fixed
@@ -99,8 +109,12 @@ class Scatter:
 def centred(X: Matrix) -> Shifted:
     """X minus its column means; they are summed in float64 and rounded to X's precision."""
     m = X.shape[0]
-    mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / m
-    return Shifted(X, np.ones(m, dtype=X.dtype), mean.astype(X.dtype))
+    ones = np.ones(m, dtype=X.dtype)
+    if is_sparse(X) or X.dtype != np.float64:
+        sums = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    else:
+        sums = ones @ X  # twice as fast as X.sum(axis=0)
+    return Shifted(X, ones, (sums / m).astype(X.dtype), sums)
 
 
 def choose_axes(shape: tuple[int, int], rank: int | None, stop: Stop | None) -> tuple[str, str]:
@@ -135,7 +149,7 @@ def principal_axes(
 
     "gram" takes the eigenvectors of the smaller Gram matrix: mn·min(m, n) flops and one pass (two
     if the matrix is wide), variances to eps of the largest and singular values to 1e-8 of it.
-    "arpack" is SciPy's `svds`; the others are those of `decompose`.  A method that leaves A·Vtᵀ
+    "arpack" is SciPy's `svds`; the others are those of `METHODS`.  A method that leaves A·Vtᵀ
     other than U diag(s) is followed by one product with A that restores it.
 
     Parameters
@@ -143,45 +157,65 @@ def principal_axes(
     tol : float
         Of "arpack": relative accuracy of the singular values, 0 for machine precision.
     n_oversamples, n_power : int, optional
-        As `decompose` takes them.
+        As `METHODS` takes them.
     """
-    scale = power_of_two_scale(A)
-    A = A if scale == 1.0 else A * A.dtype.type(scale)
-    if scale != 1.0 and stop is not None and not getattr(stop, "relative", False):
-        stop = on_scaled_matrix(stop, scale)
-    if rank == 0:
-        report = Report(method, "no component was asked for", passes=1)
-        axes = Axes(np.empty(0), np.empty((0, A.shape[1])), squared_norm(A), report)
-    elif method == "gram":
-        axes = _by_gram(A, rank, rng)
-    elif method == "arpack":
-        axes = _by_arpack(A, rank or min(A.shape) - 1, tol, rng)
-    else:
-        found = decompose(
-            A,
+    watch = Stopwatch()
+    tall = A.shape[0] >= A.shape[1]
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        watch("gram" if method == "gram" else "norm"),
+    ):
+        G = gram(A if tall else A.T) if method == "gram" and rank != 0 else None
+        total = squared_norm(A) if G is None else float(np.trace(G))
+    scale = 1.0 if _in_range(total, A.dtype) else power_of_two_scale(A)
+    if scale != 1.0:
+        if stop is not None and not getattr(stop, "relative", False):
+            stop = on_scaled_matrix(stop, scale)
+        axes = principal_axes(
+            A * A.dtype.type(scale),
             rank,
             method=method,
+            reason=reason,
             stop=stop,
+            tol=tol,
             n_oversamples=n_oversamples,
             n_power=n_power,
             rng=rng,
         )
-        exact = method == "exact" or (method == "block-krylov" and A.shape[0] >= A.shape[1])
-        axes = _without_left(found, squared_norm(A)) if exact else _aligned(A, found)
-    details = axes.report.reason.removeprefix("chosen by the caller; ")
-    report = replace(axes.report, reason=f"{reason}; {details}")
-    return Axes(axes.s / axes.s.dtype.type(scale), axes.Vt, axes.total / scale / scale, report)
+        return replace(axes, s=axes.s / scale, total=axes.total / scale / scale)
+    if rank == 0:
+        report = Report(method, "no component was asked for", passes=1)
+        found = SVD(np.empty((0, 0)), np.empty(0), np.empty((0, A.shape[1])), report)
+    elif total == 0.0:
+        found = zero_svd(A, 0 if stop is not None else rank)
+    elif G is not None:
+        found = _by_gram(A, G, rank, rng)
+    elif method == "arpack":
+        found = _aligned(A, _by_arpack(A, rank or min(A.shape) - 1, tol, rng))
+    else:
+        if getattr(stop, "relative", False):
+            stop = stop.absolute(norm_estimate(A, rng.spawn(1)[0]))  # type: ignore[union-attr]
+        found = METHODS[method](
+            A, rank, stop=stop, n_oversamples=n_oversamples, n_power=n_power, rng=rng
+        )
+        if method != "exact" and not (method == "block-krylov" and tall):
+            found = _aligned(A, found)
+    details = found.report
+    report = replace(details, reason=f"{reason}; {details.reason}", seconds=watch | details.seconds)
+    found = sign_fixed(found.U[:0], found.s, found.Vt, report)
+    return Axes(found.s, found.Vt, total, report)
+
+
+def _in_range(total: float, dtype: np.dtype[np.floating]) -> bool:
+    """Whether sums of squares of this size neither overflow nor vanish."""
+    limit = 1e18 if dtype == np.float32 else 1e200
+    return 1.0 / limit < total < limit
 
 
 def gram_axes(G: Array, rank: int | None, rng: np.random.Generator) -> Axes:
     """The axes of any A with AᵀA = G."""
-    watch = Stopwatch()
-    with watch("eigen"):
-        values, V, how = leading_eigen(G, rank, rng)
-    s = np.sqrt(values)
-    reason = f"eigenvectors of the products of {len(G)} columns by {how}"
-    report = Report("gram", reason, 1, seconds=watch, notes=unresolved_notes(s))
-    return _without_left(SVD(V[:0], s, V.T, report), float(np.trace(G)))
+    found = _eigen(G, rank, rng)
+    return Axes(found.s, found.Vt, float(np.trace(G)), found.report)
 
 
 def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
@@ -220,23 +254,29 @@ def blurred(axes: Axes) -> bool:
     return len(axes.s) > 0 and bool(axes.s[-1] <= BLURRED * axes.s[0])
 
 
-def _by_gram(A: Matrix, rank: int | None, rng: np.random.Generator) -> Axes:
-    m, n = A.shape
+def _eigen(G: Array, rank: int | None, rng: np.random.Generator) -> SVD:
     watch = Stopwatch()
-    with watch("gram"):
-        G = gram(A if m >= n else A.T)
-    axes = gram_axes(G, min(m, n) if rank is None else rank, rng)
-    seconds = watch | axes.report.seconds
-    if m >= n:
-        return replace(axes, report=replace(axes.report, seconds=seconds))
+    with watch("eigen"):
+        values, V, how = leading_eigen(G, rank, rng)
+    s = np.sqrt(values)
+    reason = f"eigenvectors of {len(G)}² products by {how}"
+    report = Report("gram", reason, 1, seconds=watch, notes=unresolved_notes(s))
+    return sign_fixed(V[:0], s, V.T, report)
+
+
+def _by_gram(A: Matrix, G: Array, rank: int | None, rng: np.random.Generator) -> SVD:
+    """From G = AᵀA, or from G = AAᵀ and one more product if A is wide."""
+    found = _eigen(G, rank, rng)
+    if A.shape[0] >= A.shape[1]:
+        return found
+    watch = Stopwatch()
     with watch("vectors"):
-        V = left_vectors(A.T, axes.Vt.T)
-    reason = axes.report.reason.replace("columns", "rows")
-    report = replace(axes.report, reason=reason, passes=2, seconds=seconds | watch)
-    return _without_left(SVD(V[:0], axes.s, V.T, report), axes.total)
+        V = left_vectors(A.T, found.Vt.T)
+    report = replace(found.report, passes=2, seconds=found.report.seconds | watch)
+    return SVD(V[:0], found.s, V.T, report)
 
 
-def _by_arpack(A: Matrix, rank: int, tol: float, rng: np.random.Generator) -> Axes:
+def _by_arpack(A: Matrix, rank: int, tol: float, rng: np.random.Generator) -> SVD:
     watch = Stopwatch()
     operator = scipy.sparse.linalg.LinearOperator(
         A.shape, dtype=A.dtype, matvec=A.__matmul__, rmatvec=A.T.__matmul__
@@ -247,18 +287,13 @@ def _by_arpack(A: Matrix, rank: int, tol: float, rng: np.random.Generator) -> Ax
             operator, k=rank, tol=tol, v0=start, return_singular_vectors="vh"
         )
     report = Report("arpack", "implicitly restarted Lanczos steps", seconds=watch)
-    return _aligned(A, SVD(Vt.T[:0], s[::-1], Vt[::-1], report))
+    return SVD(Vt.T[:0], s[::-1], Vt[::-1], report)
 
 
-def _without_left(found: SVD, total: float) -> Axes:
-    fixed = sign_fixed(found.U, found.s, found.Vt, found.report)
-    return Axes(fixed.s, fixed.Vt, total, fixed.report)
-
-
-def _aligned(A: Matrix, found: SVD) -> Axes:
+def _aligned(A: Matrix, found: SVD) -> SVD:
     """The span of the right vectors, turned so that the columns of A·Vtᵀ are orthogonal."""
-    if not len(found.s):
-        return _without_left(found, squared_norm(A))
+    if not found.rank:
+        return found
     watch = Stopwatch()
     with watch("align"):
         W = times(A, np.asfortranarray(found.Vt.T))
@@ -266,4 +301,4 @@ def _aligned(A: Matrix, found: SVD) -> Axes:
         _, s, Zt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
     passes = None if found.report.passes is None else found.report.passes + 1
     report = replace(found.report, passes=passes, seconds=found.report.seconds | watch)
-    return _without_left(SVD(W[:0], s, Zt @ found.Vt, report), squared_norm(A))
+    return SVD(W[:0], s, Zt @ found.Vt, report)
