@@ -19,6 +19,7 @@ GROUPS = {
     "Learners": ("pinvlearn.learners",),
     "Transformers": (
         "pinvlearn.learners.autoencoder",
+        "pinvlearn.learners.decomposition",
         "pinvlearn.learners.features",
         "pinvlearn.learners.receptive_fields",
     ),

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 
 import pinvlearn
 from pinvlearn import Energy, FastPCA, FastTruncatedSVD, FlatGradient, Rank, Tolerance
-from pinvlearn.learners.decomposition import likely_rank
+from pinvlearn.linalg.principal import likely_rank
 
 EPS = np.finfo(np.float64).eps
 DIGITS = load_digits().data
@@ -324,6 +324,8 @@ def test_offsets_and_scales(cls, rng):
         np.testing.assert_allclose(scaled.components_, base.components_, atol=1e-12)
         np.testing.assert_allclose(scaled.singular_values_ / factor, base.singular_values_)
     if cls is FastPCA:
+        far = cls(2).fit(X * 1e200)  # variances out of range, ratios not
+        np.testing.assert_allclose(far.explained_variance_ratio_, base.explained_variance_ratio_)
         moved = cls(2).fit(X + 1e8)  # a mean of 1e8 is known to 1e-8
         np.testing.assert_allclose(moved.explained_variance_, base.explained_variance_, rtol=1e-6)
     single = cls(2).fit(X.astype(np.float32))
@@ -334,7 +336,7 @@ def test_offsets_and_scales(cls, rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 9}, "min.n_samples, n_features.=4.*n_samples=20 and n_features=4"),
+        ({"n_components": 9}, "min.n_samples, n_features.=4.*n_features=4"),
         ({"n_components": 1.5}, "fraction between 0 and 1"),
         ({"n_components": True}, "must be between"),
         ({"n_components": "all"}, "must be between"),
@@ -358,6 +360,10 @@ def test_bad_parameters_are_named_and_leave_the_model(options, message, rng):
     assert model.components_ is before
     with pytest.raises(ValueError, match="n_iter"):
         FastTruncatedSVD(n_iter=None).fit(X)
+    with pytest.raises(ValueError, match="'mle' must be between"):
+        FastTruncatedSVD("mle").fit(X)
+    with pytest.raises(ValueError, match="4 columns, and the model 2 components"):
+        model.inverse_transform(X)
 
 
 def test_what_a_normalizer_does_is_said(rng):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import validate_data
 
 from pinvlearn._arrays import Array, Matrix, Shifted, is_sparse
@@ -170,6 +170,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._check_finite(X)
         return scipy.sparse.csr_array(X) if is_sparse(X) else X
 
+    def _checked_outputs(self, X: Any) -> Array:
+        """Rows in the space of the components."""
+        outputs: Array = check_array(X, dtype=[np.float64, np.float32])
+        if outputs.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {outputs.shape[1]} columns, and the model {self.n_components_} components; "
+                "give rows as transform returns them."
+            )
+        return outputs
+
     def _check_finite(self, X: Matrix) -> None:
         check_finite(X, getattr(self, "feature_names_in_", None))
 
@@ -232,10 +242,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """As many axes as hold the fraction asked for, where one was."""
         if not isinstance(self.n_components, float | np.floating):
             return axes
-        if axes.total == 0.0:
+        if axes.norm == 0.0:
             return axes.keep(1)
-        held = np.cumsum(axes.s.astype(np.float64) ** 2) / axes.total
-        k = int(np.searchsorted(held, self.n_components, side="right")) + 1
+        k = int(np.searchsorted(np.cumsum(axes.shares), self.n_components, side="right")) + 1
         return axes.keep(min(k, len(axes.s)))
 
     def _rank_and_stop(self, shape: tuple[int, int]) -> tuple[int | None, Stop | None]:
@@ -254,15 +263,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"{solver} needs a stop rule as n_components, for instance Energy(0.9)."
             )
         fraction = isinstance(wanted, float | np.floating) and 0.0 < wanted < 1.0
-        if (fraction or wanted == "mle") and method in NEED_RANK:
-            kind = "a string" if wanted == "mle" else "a fraction"
+        likely = isinstance(wanted, str) and wanted == "mle" and "mle" in self._also
+        if (fraction or likely) and method in NEED_RANK:
+            kind = "a string" if likely else "a fraction"
             raise ValueError(f"n_components={wanted!r} cannot be {kind} with {solver}.")
         if fraction:
             # Where no Gram matrix fits, a basis grows until it holds the fraction.
             fits = small**2 <= DENSE_ENTRIES or method != "auto"
             return None, None if fits else Energy(float(wanted))
-        if wanted is None or wanted == "mle":
-            return (small - 1 if method == "arpack" else small) if wanted is None else None, None
+        if likely:
+            return None, None
+        if wanted is None:
+            return small - 1 if method == "arpack" else small, None
         self._check_count(wanted, small, solver, shape)
         return int(wanted), None
 
@@ -273,7 +285,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(
                 f"n_components={wanted!r} must be between {least} and min(n_samples, n_features)="
                 f"{small} with {solver}, a fraction between 0 and 1{self._also}, or a stop rule; "
-                f"n_samples={shape[0]} and n_features={shape[1]}."
+                f"X has n_{'samples' if shape[0] < shape[1] else 'features'}={small}."
             )
         if self._method == "arpack" and wanted == small:
             raise ValueError(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.special
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._arrays import Array, Matrix, is_sparse, squared_norm
 from pinvlearn._validation import check_count
 from pinvlearn.learners._decomposing import Decomposition
-from pinvlearn.linalg.principal import Axes, Scatter
+from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
 
 
@@ -164,7 +162,7 @@ class FastPCA(Decomposition):
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = self._checked_outputs(X)
         if self.whiten:
             X = X * np.sqrt(self.explained_variance_)
         rows: Array = X @ self.components_
@@ -254,18 +252,18 @@ class FastPCA(Decomposition):
         axes = self._cut(axes)
         if self.n_components == "mle":
             axes = axes.keep(likely_rank(axes.s**2 / spread, n))
-        k, dtype = len(axes.s), self._dtype
-        variance = axes.s.astype(np.float64) ** 2 / spread
-        total = axes.total / spread
+        k, dtype, shares = len(axes.s), self._dtype, axes.shares
         rest = min(n, p) - k
+        with np.errstate(over="ignore", under="ignore"):  # a variance may be out of range
+            variance = axes.s.astype(np.float64) ** 2 / spread
+            left = float(np.square(axes.norm)) * max(1.0 - float(shares.sum()), 0.0) / spread
         self.components_ = axes.Vt.astype(dtype, copy=False)
         self.explained_variance_ = variance.astype(dtype)
-        ratio = variance / total if total > 0.0 else np.zeros(k)
-        self.explained_variance_ratio_ = ratio.astype(dtype)
+        self.explained_variance_ratio_ = shares.astype(dtype)
         self.singular_values_ = axes.s.astype(dtype)
         self.mean_ = mean.astype(dtype, copy=False)
         self.n_components_ = k
-        self.noise_variance_ = max(total - float(variance.sum()), 0.0) / rest if rest else 0.0
+        self.noise_variance_ = left / rest if rest else 0.0
         self.report_ = axes.report
 
 
@@ -365,7 +363,7 @@ class FastTruncatedSVD(Decomposition):
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
         check_is_fitted(self)
-        rows: Array = check_array(X, dtype=[np.float64, np.float32]) @ self.components_
+        rows: Array = self._checked_outputs(X) @ self.components_
         return rows
 
     @property
@@ -399,37 +397,6 @@ class FastTruncatedSVD(Decomposition):
         self.singular_values_ = axes.s.astype(dtype)
         self.n_components_ = len(axes.s)
         self.report_ = axes.report
-
-
-def likely_rank(variance: Array, n: int) -> int:
-    """The number of components of the largest evidence, [Minka00] Eq. (30), among 1 … p - 1.
-
-    Variances below 1e-15 cannot be components, as in scikit-learn.
-    """
-    p, tiny = len(variance), 1e-15
-    spectrum = variance.astype(np.float64)
-    evidence = np.full(p, -np.inf)
-    index = np.arange(p)
-    for k in range(1, p):
-        if spectrum[k - 1] < tiny:
-            break
-        noise = max(tiny, spectrum[k:].mean())
-        flattened = np.where(index < k, spectrum, noise)
-        i, j = np.nonzero(index[:k, None] < index)
-        gaps = (spectrum[i] - spectrum[j]) * (1.0 / flattened[j] - 1.0 / flattened[i])
-        free = p * k - k * (k + 1) / 2.0
-        halves = (p - index[:k]) / 2.0
-        with np.errstate(divide="ignore"):
-            curvature = np.log(gaps).sum() + len(gaps) * np.log(n)
-        evidence[k] = (
-            (scipy.special.gammaln(halves) - np.log(np.pi) * halves).sum()
-            - k * np.log(2.0)
-            - 0.5 * n * (np.log(spectrum[:k]).sum() + (p - k) * np.log(noise))
-            + 0.5 * (free + k) * np.log(2.0 * np.pi)
-            - 0.5 * curvature
-            - 0.5 * k * np.log(n)
-        )
-    return max(int(np.argmax(evidence)), 1)
 
 
 def _squared_distances(X: Matrix, mean: Array) -> Array:

@@ -4,6 +4,8 @@ References
 ----------
 [Chan83] T.F. Chan, G.H. Golub, R.J. LeVeque (1983). Algorithms for computing the sample variance:
 analysis and recommendations. The American Statistician 37(3).
+
+[Minka00] T.P. Minka (2000). Automatic choice of dimensionality for PCA. NIPS 13.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
+import scipy.special
 
 from pinvlearn._arrays import (
     Array,
@@ -37,7 +40,7 @@ SMALL = 1000
 """Side up to which `choose_axes` takes the Gram matrix whatever the rank: it is exact there, and
 as fast as a few Krylov steps [measured, benchmarks/speed/pca.py]."""
 
-LAPACK_SIDE = 600
+LAPACK_SIDE = 800
 """Side up to which LAPACK finds leading eigenvectors faster than a Krylov space does [measured]."""
 
 BLURRED = 1e-5
@@ -55,15 +58,21 @@ class Axes:
         Singular values in falling order: the norms of the columns of A Vtᵀ.
     Vt : array of shape (k, n)
         Orthonormal rows, the largest entry of each positive.
-    total : float
-        ‖A‖²_F, of which the kept components hold Σ s².
+    norm : float
+        ‖A‖_F, whose square the kept components hold Σ s² of.
     report : Report
     """
 
     s: Array
     Vt: Array
-    total: float
+    norm: float
     report: Report
+
+    @property
+    def shares(self) -> Array:
+        """What part of ‖A‖²_F each axis holds, in float64; nothing of nothing."""
+        shares: Array = (self.s.astype(np.float64) / (self.norm or 1.0)) ** 2
+        return shares
 
     def keep(self, k: int) -> Axes:
         """The first k axes, in memory of their own."""
@@ -182,7 +191,7 @@ def principal_axes(
             n_power=n_power,
             rng=rng,
         )
-        return replace(axes, s=axes.s / scale, total=axes.total / scale / scale)
+        return replace(axes, s=axes.s / scale, norm=axes.norm / scale)
     if rank == 0:
         report = Report(method, "no component was asked for", passes=1)
         found = SVD(np.empty((0, 0)), np.empty(0), np.empty((0, A.shape[1])), report)
@@ -203,7 +212,38 @@ def principal_axes(
     details = found.report
     report = replace(details, reason=f"{reason}; {details.reason}", seconds=watch | details.seconds)
     found = sign_fixed(found.U[:0], found.s, found.Vt, report)
-    return Axes(found.s, found.Vt, total, report)
+    return Axes(found.s, found.Vt, float(np.sqrt(total)), report)
+
+
+def likely_rank(variance: Array, n: int) -> int:
+    """The number of components of the largest evidence, [Minka00] Eq. (30), among 1 … p - 1.
+
+    Variances below 1e-15 cannot be components, as in scikit-learn.
+    """
+    p, tiny = len(variance), 1e-15
+    spectrum = variance.astype(np.float64)
+    evidence = np.full(p, -np.inf)
+    index = np.arange(p)
+    for k in range(1, p):
+        if spectrum[k - 1] < tiny:
+            break
+        noise = max(tiny, spectrum[k:].mean())
+        flattened = np.where(index < k, spectrum, noise)
+        i, j = np.nonzero(index[:k, None] < index)
+        gaps = (spectrum[i] - spectrum[j]) * (1.0 / flattened[j] - 1.0 / flattened[i])
+        free = p * k - k * (k + 1) / 2.0
+        halves = (p - index[:k]) / 2.0
+        with np.errstate(divide="ignore"):
+            curvature = np.log(gaps).sum() + len(gaps) * np.log(n)
+        evidence[k] = (
+            (scipy.special.gammaln(halves) - np.log(np.pi) * halves).sum()
+            - k * np.log(2.0)
+            - 0.5 * n * (np.log(spectrum[:k]).sum() + (p - k) * np.log(noise))
+            + 0.5 * (free + k) * np.log(2.0 * np.pi)
+            - 0.5 * curvature
+            - 0.5 * k * np.log(n)
+        )
+    return max(int(np.argmax(evidence)), 1)
 
 
 def _in_range(total: float, dtype: np.dtype[np.floating]) -> bool:
@@ -215,29 +255,24 @@ def _in_range(total: float, dtype: np.dtype[np.floating]) -> bool:
 def gram_axes(G: Array, rank: int | None, rng: np.random.Generator) -> Axes:
     """The axes of any A with AᵀA = G."""
     found = _eigen(G, rank, rng)
-    return Axes(found.s, found.Vt, float(np.trace(G)), found.report)
+    return Axes(found.s, found.Vt, float(np.sqrt(np.trace(G))), found.report)
 
 
 def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
     """The largest eigenvalues of a positive semidefinite G, falling, their vectors, and how.
 
     For few vectors of a large G a block Krylov space is grown until the residuals are at the
-    rounding of G itself, n·eps·‖G‖, as LAPACK's are.  Where a flat spectrum keeps it from that
-    within n/4 columns, LAPACK does it.
+    rounding of G itself, n·eps·‖G‖, as LAPACK's are.  Where a flat spectrum would keep it from
+    that within n/4 columns, LAPACK does it.
     """
     n = len(G)
     k = n if rank is None else rank
-    if n > LAPACK_SIDE and 8 * k < n:
+    if n > LAPACK_SIDE and 16 * k < n:
         width = max(20, 2 * k // 5)
         start = rng.standard_normal((width, n)).T
-        rounding = n * np.finfo(np.float64).eps
-
-        def exact(values: Array, residuals: Array) -> bool:
-            return bool(residuals.max() <= rounding * values[-1])
-
-        steps = max(n // (4 * width), -(-k // width))
-        space = krylov_space(NormalProduct(G, G), start, k, steps, exact)
-        if space.settled and space.ritz.shape[1] == k:
+        progress = _Progress(n * float(np.finfo(np.float64).eps), n // (4 * width))
+        space = krylov_space(NormalProduct(G, G), start, k, progress.most, progress)
+        if space.settled and not progress.hopeless and space.ritz.shape[1] == k:
             V = space.basis @ space.ritz
             values = np.einsum("ij,ij->j", V, times(G, V))
             return values.clip(min=0.0), V, f"{space.steps} Krylov steps"
@@ -247,6 +282,27 @@ def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple
         G, subset_by_index=subset, driver=None if subset else "evd", check_finite=False
     )
     return values[::-1][:k].clip(min=0.0), V[:, ::-1][:, :k], "LAPACK"
+
+
+class _Progress:
+    """Ends a Krylov space when residuals are rounding, or when they will not be in time."""
+
+    def __init__(self, rounding: float, most: int) -> None:
+        self.rounding, self.most, self.hopeless = rounding, most, False
+        self._residuals: list[float] = []
+
+    def __call__(self, values: Array, residuals: Array) -> bool:
+        worst = float(residuals.max()) / max(float(values[-1]), np.finfo(np.float64).tiny)
+        self._residuals.append(worst)
+        if worst <= self.rounding:
+            return True
+        if len(self._residuals) < 3:
+            return False
+        # Convergence gets faster with the steps, but seldom twice as fast as in the last two.
+        gain = np.log(self._residuals[-3] / worst) / 2.0
+        left = self.most - len(self._residuals)
+        self.hopeless = bool(np.log(worst / self.rounding) > 2.0 * left * gain)
+        return self.hopeless
 
 
 def blurred(axes: Axes) -> bool:
