@@ -84,7 +84,7 @@ class Scatter:
     """Rows summed up by their number, their mean and their products about it; can be merged.
 
     With δ the difference of two means, n and m the counts, the products of both sets of rows are
-    S₁ + S₂ + nm/(n + m)·δδᵀ ([Chan83] Eq. (2.1)).  Nothing cancels, however large the means.
+    S₁ + S₂ + nm/(n + m)·δδᵀ, the pairwise update of [Chan83].  Nothing cancels, however large the means.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ def principal_axes(
 
 
 def likely_rank(variance: Array, n: int) -> int:
-    """The number of components of the largest evidence, [Minka00] Eq. (30), among 1 … p - 1.
+    """The number of components of the largest evidence [Minka00] among 1 … p - 1.
 
     Variances below 1e-15 cannot be components, as in scikit-learn.
     """
