@@ -84,7 +84,8 @@ class Scatter:
     """Rows summed up by their number, their mean and their products about it; can be merged.
 
     With δ the difference of two means, n and m the counts, the products of both sets of rows are
-    S₁ + S₂ + nm/(n + m)·δδᵀ, the pairwise update of [Chan83].  Nothing cancels, however large the means.
+    S₁ + S₂ + nm/(n + m)·δδᵀ, the pairwise update of [Chan83].  Nothing cancels,
+    however large the means.
 
     Attributes
     ----------
