@@ -7,7 +7,9 @@ function assumes checked input: a 2-D float array, a CSR sparse array, or a ``Li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +18,7 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 import scipy.sparse
 import scipy.sparse.linalg
+from threadpoolctl import ThreadpoolController
 
 Array: TypeAlias = npt.NDArray[np.floating[Any]]
 """A dense array of floats."""
@@ -190,6 +193,13 @@ def power_of_two_scale(A: Matrix) -> float:
     return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, min(-exponent, 1022)))
 
 
+COMPILED_WORK = 2**24
+"""Multiplications above which compiled sparse products are worth loading numba for."""
+
+COMPILED_COLUMNS = 32
+"""Columns from which the compiled A·X is ahead of SciPy's on one thread [measured]."""
+
+
 def times(A: Matrix, X: Array) -> Array:
     """A·X in Fortran order, for few columns.
 
@@ -202,7 +212,57 @@ def times(A: Matrix, X: Array) -> Array:
         product = times(A.X, X)
         product -= np.multiply.outer(A.left, A.right @ X)
         return product
-    return np.asfortranarray(A @ X)
+    return np.asfortranarray(sparse_times(A, X) if is_sparse(A) else A @ X)
+
+
+def sparse_times(A: Matrix, X: Array) -> Array:
+    """A·X for sparse A, by compiled rows in as many threads as BLAS may use where that is faster.
+
+    Each row is computed by itself: the same bits for any number of threads.
+    """
+    threads = allowed_threads()
+    narrow = X.ndim == 1 or X.shape[1] < COMPILED_COLUMNS
+    # Aᵀ of a CSR matrix is no CSR matrix: bringing it into rows pays on several threads only.
+    if narrow or A.nnz * X.shape[1] < COMPILED_WORK or (A.format != "csr" and threads == 1):
+        product: Array = A @ X
+        return product
+    from pinvlearn._compiled_sparse import times as compiled
+
+    dtype = np.result_type(A, X)
+    A, X = A.tocsr().astype(dtype, copy=False), np.ascontiguousarray(X, dtype=dtype)
+    Y = np.empty((A.shape[0], X.shape[1]), dtype=X.dtype)
+    parts = (A.indptr, A.indices, A.data, X, Y)
+    in_parts(lambda i, j: compiled(*parts, i, j), A.shape[0], 4 * threads)
+    return Y
+
+
+def product(A: Matrix, X: Array) -> Array:
+    """A·X in whatever order is fastest, for many columns."""
+    if isinstance(A, Shifted):
+        return times(A, X)
+    return sparse_times(A, X) if is_sparse(A) else np.asarray(A @ X)
+
+
+def transposed(A: Matrix) -> Matrix:
+    """Aᵀ with its rows at hand: in CSR form where A is sparse."""
+    return A.T.tocsr() if is_sparse(A) else A.T
+
+
+def normal_times(A: Matrix, X: Array) -> Array:
+    """AᵀA·X in C order; one pass over a CSR matrix, and A·X is never stored.
+
+    Column blocks are computed by themselves: the same bits for any number of threads.
+    """
+    if not is_sparse(A) or A.nnz * X.shape[1] < COMPILED_WORK // 4:
+        product: Array = A.T @ (A @ X)
+        return product
+    from pinvlearn._compiled_sparse import WIDTH, normal
+
+    A, X = A.tocsr(), np.ascontiguousarray(X, dtype=A.dtype)
+    Z, columns = np.empty_like(X), X.shape[1]
+    parts = max(-(-columns // WIDTH), min(allowed_threads(), columns // 16))
+    in_parts(lambda i, j: normal(A.indptr, A.indices, A.data, X, Z, i, j), columns, parts)
+    return Z
 
 
 def gram(A: Matrix) -> Array:
@@ -211,11 +271,68 @@ def gram(A: Matrix) -> Array:
         return A.gram()
     if A.dtype != np.float64:
         A = A.astype(np.float64)
-    if is_sparse(A):
-        product: Array = (A.T @ A).toarray(order="C")
-    else:
-        product = A.T @ A
-    return product
+    if not is_sparse(A):
+        product: Array = A.T @ A
+        return product
+    A = A.tocsr()
+    if gram_work(A) < COMPILED_WORK // 8:
+        product = (A.T @ A).toarray(order="C")
+        return product
+    from pinvlearn._compiled_sparse import gram as compiled
+
+    A = A if A.has_canonical_format else _canonical(A)
+    T = A.T.tocsr()
+    G = np.zeros((A.shape[1], A.shape[1]))
+    matrices = (A.indptr, A.indices, A.data, T.indptr, T.indices, T.data)
+    in_parts(lambda i, j: compiled(*matrices, G, i, j), len(G), 16 * allowed_threads())
+    _mirror_upper(G)
+    return G
+
+
+def gram_work(A: Matrix) -> float:
+    """Multiplications in AᵀA of a sparse matrix: the squared number of entries of each row."""
+    counts = np.diff(A.tocsr().indptr).astype(np.float64)
+    return float(counts @ counts)
+
+
+def _canonical(A: Matrix) -> Matrix:
+    """A copy without repeated entries and with columns in rising order."""
+    A = A.copy()
+    A.sum_duplicates()
+    return A
+
+
+def _mirror_upper(G: Array, block: int = 256) -> None:
+    """Copy the upper triangle of G below its diagonal, in tiles that fit the cache."""
+    for i in range(0, len(G), block):
+        tile = G[i : i + block, i : i + block]
+        tile[:] = np.triu(tile) + np.triu(tile, 1).T
+        for j in range(i + block, len(G), block):
+            G[j : j + block, i : i + block] = G[i : i + block, j : j + block].T
+
+
+@cache
+def blas_threads() -> Any:
+    """The controller of BLAS's threads; finding the libraries takes longer than a small fit."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def allowed_threads() -> int:
+    """How many threads BLAS may use: the fewest that any of its copies is held to."""
+    return min([lib.num_threads for lib in blas_threads().lib_controllers], default=1)
+
+
+def in_parts(function: Callable[[int, int], Any], size: int, parts: int) -> None:
+    """function(first, last) on so many parts of 0 … size, in as many threads as BLAS may use."""
+    edges = np.linspace(0, size, min(parts, size) + 1).astype(np.int64)
+    spans = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    threads = min(allowed_threads(), len(spans))
+    if threads == 1:
+        for first, last in spans:
+            function(first, last)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda span: function(*span), spans))
 
 
 MIN_BLOCK_ROWS = 2048

@@ -117,6 +117,31 @@ def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int
     return int(rank)
 
 
+def available_memory() -> int | None:
+    """Bytes that can be had without swapping, or None where the system does not say."""
+    try:
+        with open("/proc/meminfo") as lines:
+            found = dict(line.split(":", 1) for line in lines)
+        return int(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
+    """Raise before anything is allocated where a decomposition cannot fit."""
+    available = available_memory()
+    if available is not None and needed > available:
+        what = "all components" if rank is None else f"{rank} components"
+        raise MemoryError(
+            f"{what.capitalize()} of a matrix of shape {shape} need about {needed / 2**30:.1f} GiB "
+            f"and {available / 2**30:.1f} GiB are free; ask for a smaller rank or rank_ratio."
+        )
+
+
 def check_stop(stop: Any) -> Stop:
     """A stop rule: any callable."""
     if not callable(stop):

@@ -12,6 +12,7 @@ from pinvlearn._validation import (
     check_choice,
     check_count,
     check_matrix,
+    check_memory,
     check_nonnegative,
     check_number,
     check_rank,
@@ -25,7 +26,7 @@ from pinvlearn.factors import Problem
 from pinvlearn.linalg import error as _error
 from pinvlearn.linalg import rangefinder as _rangefinder
 from pinvlearn.linalg import reorder as _reorder
-from pinvlearn.linalg.driver import METHODS, NEEDS_RANK, decompose
+from pinvlearn.linalg.driver import METHODS, NEEDS_ENTRIES, NEEDS_RANK, decompose, memory
 from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.reorder import Reordering
 from pinvlearn.linalg.report import Report
@@ -60,16 +61,21 @@ def svd(
         Let the rank grow until this rule is satisfied (``method="adaptive"``).
     method : str
         - ``"exact"``: LAPACK.
-        - ``"gram"``: eigendecomposition of the smaller Gram matrix; no singular values below
-          1e-7 of the largest.
+        - ``"gram"``: eigendecomposition of the smaller Gram matrix, small values refined.
         - ``"block-krylov"``: the fast one for a given rank.
-        - ``"randomized"``: Halko's, with normalised power iterations.
+        - ``"chebyshev"``: the fast one for a given rank where A is sparse.
+        - ``"randomized"``: Halko's, with normalised power iterations; RandPI of [JS20] with
+          ``n_oversamples=rank, n_power=0``.
+        - ``"frpca"``: power iterations normalised by LU, 11 passes.
+        - ``"svds"``: SciPy's, ARPACK.
+        - ``"fastpi"``: [JS20] Algorithm 1, by hub-and-spoke reordering.
         - ``"adaptive"``: grows until `stop` is satisfied, [JL19] Algorithms 2, 4 and 5.
         - ``"auto"``: chooses; ``report`` says what and why.
     n_oversamples : int, optional
-        Extra samples of ``"randomized"``.
+        Extra samples of ``"randomized"``, ``"chebyshev"`` and ``"frpca"``.
     n_power : int, optional
-        Power iterations of ``"randomized"``; Krylov steps of ``"block-krylov"``.
+        Power iterations of ``"randomized"``, Krylov steps of ``"block-krylov"``, filter rounds of
+        ``"chebyshev"``, passes of ``"frpca"`` and within ``"fastpi"``.
     rng : None, int or numpy.random.Generator
         Random stream.
 
@@ -102,8 +108,10 @@ def svd(
         raise ValueError('method="adaptive" needs a stop rule, e.g. stop=Tolerance(0.1).')
     if method in NEEDS_RANK and k is None:
         raise ValueError(f"method={method!r} needs rank or rank_ratio.")
-    if method == "gram" and is_operator(A):
-        raise TypeError('method="gram" needs the entries of A; a LinearOperator has none.')
+    if method in NEEDS_ENTRIES and is_operator(A):
+        raise TypeError(f"method={method!r} needs the entries of A; a LinearOperator has none.")
+    if stop is None:
+        check_memory(memory(A, k, method), A.shape, k)
     return decompose(A, k, stop=stop, method=method, rng=check_rng(rng), **options)
 
 

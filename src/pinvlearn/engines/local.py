@@ -11,11 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from pinvlearn._arrays import (
     BLOCK_ENTRIES,
@@ -24,6 +23,8 @@ from pinvlearn._arrays import (
     WIDE,
     Array,
     Matrix,
+    allowed_threads,
+    blas_threads,
     is_sparse,
 )
 from pinvlearn.summaries.products import Products, with_ones
@@ -118,21 +119,10 @@ def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:
     return result
 
 
-@cache
-def blas_threads() -> Any:
-    """The controller of BLAS's threads; finding the libraries takes longer than a small fit."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-def allowed_threads(blas: Any) -> int:
-    """How many threads BLAS may use: the fewest that any of its copies is held to."""
-    return min([lib.num_threads for lib in blas.lib_controllers], default=1)
-
-
 def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | None) -> Iterator[T]:
     """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
     blas = blas_threads()
-    n_jobs = n_jobs or allowed_threads(blas)
+    n_jobs = n_jobs or allowed_threads()
     with blas.limit(limits=1):
         if n_jobs == 1 or (isinstance(items, Sized) and len(items) == 1):
             for item in items:

@@ -10,9 +10,8 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array
+from pinvlearn._arrays import Array, blas_threads
 from pinvlearn._validation import check_choice, check_count, generator
-from pinvlearn.engines.local import blas_threads
 from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.impute import (
     MOST_COLUMNS,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._arrays import Array, IntArray
+from pinvlearn._arrays import Array, IntArray, allowed_threads, blas_threads
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -24,7 +24,6 @@ from pinvlearn._validation import (
     check_values,
     generator,
 )
-from pinvlearn.engines.local import allowed_threads, blas_threads
 from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem
 from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.completion import entries_of, threads
@@ -186,7 +185,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
         watch = Stopwatch()
         blas = blas_threads()
-        n_jobs = check_jobs(self.n_jobs) or allowed_threads(blas)
+        n_jobs = check_jobs(self.n_jobs) or allowed_threads()
         # The products left to BLAS are small; one thread for them keeps the bits and the cores.
         with blas.limit(limits=1), threads(n_jobs) as run:
             rng, svd_rng, fold_rng = generator(self.random_state).spawn(3)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, Matrix, gram, to_dense
-from pinvlearn.linalg.orthonormal import thin_qr
+from pinvlearn._arrays import Array, Matrix, gram, product, to_dense, transposed
+from pinvlearn.linalg.orthonormal import column_norms, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD, sign_fixed, signed
+
+RESOLVED = 1e-4
+"""Down to this fraction of the largest value the vectors of a Gram matrix span what they should."""
 
 GRAM_RESOLUTION = 1e-7
 """Singular values below this fraction of the largest are lost in a float64 Gram matrix, whose
@@ -31,30 +37,124 @@ def exact(A: Matrix, rank: int | None = None) -> SVD:
     return sign_fixed(U[:, :k], s[:k], Vt[:k], report)
 
 
-def gram_svd(A: Matrix, rank: int | None = None) -> SVD:
+def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> SVD:
     """The SVD from the eigendecomposition of AᵀA (or AAᵀ, whichever is smaller).
 
-    Cost mn² + 9n³ flops for the smaller side n, nearly all BLAS-3.  Singular values below about
-    1e-7 of the largest are not resolved; `report.notes` says so when the kept ones reach there.
+    A Gram matrix cannot tell singular values below about 1e-7 of the largest from zero, and its
+    vectors give left ones that are orthogonal to eps·(s₁/s)² only.  Both are mended for the values
+    below s₁/√(m + n), usually few: `triplets` decomposes A on the space of their vectors by QR, so
+    that the result is as good as that of a decomposition of A.
+
+    Cost mn² + 9n³ flops for the smaller side n, nearly all BLAS-3, and 4mkt for t small values.
+    `G` is AᵀA where it is known.
     """
     if A.shape[0] < A.shape[1]:
-        flipped = gram_svd(A.T, rank)
+        flipped = gram_svd(transposed(A), rank)
         return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
     watch = Stopwatch()
     with watch("gram"):
-        G = gram(A)
+        G = gram(A) if G is None else G
     n, k = len(G), len(G) if rank is None else rank
     with watch("eigen"):
-        # The driver for a subset is slower per vector: it pays only for a small part [measured].
-        subset = (n - k, n - 1) if k < n // 4 else None
-        values, V = scipy.linalg.eigh(G, subset_by_index=subset, check_finite=False)
-    values, V = values[::-1][:k], V[:, ::-1][:, :k]
+        values, V = _leading(G, k)
+        if values[min(k, n) - 1] <= RESOLVED**2 * values[0] and V.shape[1] < n:
+            values, V = _leading(G, n)
     with watch("vectors"):
-        s, U = np.sqrt(values.clip(min=0.0)), left_vectors(A, V)
+        found = triplets(A, V, k)
     reason = "eigendecomposition of the smaller Gram matrix"
-    report = Report("gram", reason, 2, seconds=watch, notes=unresolved_notes(s))
-    dtype = A.dtype
-    return sign_fixed(U.astype(dtype), s.astype(dtype), V.T.astype(dtype), report)
+    if found.redone:
+        reason += f", {found.redone} small values from A itself"
+    report = Report("gram", reason, 2, seconds=watch)
+    return found.svd(A.dtype, report)
+
+
+def _leading(G: Array, k: int) -> tuple[Array, Array]:
+    """Eigenvalues, the largest first, with the vectors of at least k.
+
+    The driver for a subset is slower per vector: it pays only for a small part [measured].
+    """
+    n = len(G)
+    if k < n // 4:
+        values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
+    else:
+        values, V = scipy.linalg.eigh(G, driver="evd", check_finite=False)
+    return values[::-1], V[:, ::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Singular triplets in falling order, and how many of them were computed from A itself."""
+
+    U: Array
+    s: Array
+    V: Array
+    redone: int
+
+    def svd(self, dtype: Any, report: Report) -> SVD:
+        """The frozen factors in the given precision."""
+        U, s, Vt = (x.astype(dtype, copy=False) for x in (self.U, self.s, self.V.T))
+        return sign_fixed(U, s, Vt, report)
+
+
+def triplets(A: Matrix, V: Array, k: int) -> Triplets:
+    """k singular triplets of A from orthonormal V with VᵀAᵀAV diagonal to rounding, and falling.
+
+    The columns of A·V are the left vectors times the singular values.  Rounding of AᵀA leaves them
+    orthogonal to eps·(s₁/s)², which the bound s ≥ s₁/√(m + n) keeps at eps·(m + n).  The rest, the
+    tail, is orthonormalised against them, and the SVD of its triangular factor rotates it: values
+    down to eps·s₁ and vectors are then right whatever the Gram matrix knew of them.  V may have
+    more than k columns; the tail is taken from all of them where its values are not resolved.
+
+    Cost 2mnk flops for A·V (2|A|k where A is sparse) and 8mkt + 4mt² for a tail of t columns.
+    """
+    V = signed(V)
+    work = A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
+    U = product(work, V[:, :k])
+    s = column_norms(U)
+    largest = float(s.max())
+    head = int(np.count_nonzero(np.minimum.accumulate(s) >= largest / np.sqrt(sum(A.shape))))
+    head = head if largest > 0.0 else 0
+    if head < k and np.any(s[head:] <= RESOLVED * largest):
+        tail = product(work, V[:, head:])
+    else:
+        tail, V = U[:, head:].copy(), V[:, :k]
+    U[:, :head] /= s[:head]
+    if head == k:
+        return _in_order(U, s, V, 0)
+    left, small, Yt = _tail(U[:, :head], tail, k - head, largest)
+    U[:, head:] = left
+    V = np.hstack([V[:, :head], V[:, head:] @ Yt.T])[:, :k]
+    return _in_order(U, np.concatenate([s[:head], small[: k - head]]), V, k - head)
+
+
+def _tail(U: Array, W: Array, count: int, largest: float) -> tuple[Array, Array, Array]:
+    """`count` left vectors of W orthogonal to U, the values, and the rotation of W's columns."""
+    _project_out(U, W)
+    Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
+    X, s, Yt = scipy.linalg.svd(R, check_finite=False)
+    # A direction that A maps to nothing has no left vector: any orthonormal ones will do.
+    noise = float(np.finfo(np.float64).eps) * np.sqrt(sum(U.shape)) * largest
+    known = min(int(np.count_nonzero(s > noise)), count)
+    left = Q @ X[:, :count]
+    left[:, known:] = np.random.default_rng(0).standard_normal((len(U), count - known))
+    left[:, known:] -= left[:, :known] @ (left[:, :known].T @ left[:, known:])
+    _project_out(U, left)
+    left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
+    return left * np.where(np.diagonal(R) < 0.0, -1.0, 1.0), s, Yt
+
+
+def _project_out(U: Array, W: Array) -> None:
+    """W ← W - UUᵀW in place, twice: the second time removes what cancellation left."""
+    for _ in range(2):
+        W -= U @ (U.T @ W)
+
+
+def _in_order(U: Array, s: Array, V: Array, redone: int) -> Triplets:
+    """Values that rounding put out of order are set right; others take their vectors along."""
+    order = np.argsort(-s, kind="stable")
+    if np.any(np.abs(s[order] - s) > 8.0 * np.finfo(np.float64).eps * s.max(initial=0.0)):
+        U, V = U[:, order], V[:, order]
+    return Triplets(U, s[order], V, redone)
 
 
 def unresolved_notes(s: Array) -> tuple[str, ...]:

@@ -19,13 +19,19 @@ from pinvlearn._arrays import (
     power_of_two_scale,
     times,
 )
+from pinvlearn.linalg.chebyshev import chebyshev
 from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
+from pinvlearn.linalg.fastpi import fastpi
+from pinvlearn.linalg.frpca import frpca, svds
 from pinvlearn.linalg.krylov import block_krylov, randomized
 from pinvlearn.linalg.orthonormal import complete
 from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Energy, Rank, Stop
 from pinvlearn.linalg.svd import SVD, sign_fixed
+
+SMALL = 64
+"""Smaller sides up to this many entries go to LAPACK: nothing else is worth its overhead."""
 
 DENSE_ENTRIES = 2**28
 """Largest number of entries (2 GiB in float64) that `auto` makes dense for an exact SVD."""
@@ -62,10 +68,17 @@ METHODS: dict[str, Callable[..., SVD]] = {
         A, rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng
     ),
     "adaptive": lambda A, rank, *, stop, rng, **_: adaptive(A, stop, rng=rng),
+    "chebyshev": lambda A, rank, *, stop, **options: chebyshev(A, rank, **options),
+    "fastpi": lambda A, rank, *, stop, **options: fastpi(A, rank, **options),
+    "frpca": lambda A, rank, *, stop, **options: frpca(A, rank, **options),
+    "svds": lambda A, rank, *, rng, **_: svds(A, rank, rng=rng),
 }
 """Every method by name; each takes (A, rank, *, stop, n_oversamples, n_power, rng)."""
 
-NEEDS_RANK = ("block-krylov", "randomized")
+NEEDS_RANK = ("block-krylov", "randomized", "chebyshev", "frpca", "svds")
+
+NEEDS_ENTRIES = ("gram", "fastpi")
+"""Methods that an operator, which has products only, cannot be given to."""
 
 
 def choose(A: Matrix, rank: int | None, stop: Stop | None) -> tuple[str, str]:
@@ -74,17 +87,44 @@ def choose(A: Matrix, rank: int | None, stop: Stop | None) -> tuple[str, str]:
     small, large = sorted((m, n))
     if stop is not None:
         return "adaptive", "a stop rule was given"
+    if is_operator(A) and rank is not None:
+        return "block-krylov", "only products with A are cheap"
+    if is_sparse(A) and (small > SMALL or m * n > DENSE_ENTRIES):
+        return _choose_sparse(rank, small)
     if rank is None:
         return "exact", "all components were asked for"
-    if is_operator(A) or (is_sparse(A) and m * n > DENSE_ENTRIES):
-        return "block-krylov", "only products with A are cheap"
-    if small <= 64:
+    if small <= SMALL:
         return "exact", f"the smaller side has only {small} entries"
     if 4 * rank < small:
         return "block-krylov", f"rank {rank} is under a quarter of {small}"
     if large >= 2 * small:
         return "gram", f"rank {rank} is a large part of {small} and the matrix is long"
     return "exact", f"rank {rank} is a large part of {small}"
+
+
+def _choose_sparse(rank: int | None, small: int) -> tuple[str, str]:
+    if rank is None:
+        return "gram", "all components of a sparse matrix were asked for"
+    if 4 * rank < small:
+        return "chebyshev", f"rank {rank} is under a quarter of {small} and the matrix is sparse"
+    return "gram", f"rank {rank} is a large part of {small} and the matrix is sparse"
+
+
+def memory(A: Matrix, rank: int | None, method: str) -> int:
+    """Bytes that a method holds at its peak, A not counted; an estimate to a quarter or so."""
+    m, n = A.shape
+    small, large = sorted((m, n))
+    k = small if rank is None else rank
+    method = choose(A, rank, None)[0] if method == "auto" else method
+    factors = (large + small) * k
+    if method == "exact":
+        work = 2 * m * n + 3 * small**2
+    elif method in ("gram", "fastpi"):
+        work = 4 * small**2
+    else:
+        formed = 2 * small**2 if small <= 8192 and not is_operator(A) else 0
+        work = (large if method in ("randomized", "frpca") else 0) * k + 6 * small * k + formed
+    return 8 * (factors + work)
 
 
 def decompose(
@@ -98,8 +138,8 @@ def decompose(
 ) -> SVD:
     """Run a method on A scaled by a power of two, and scale the result back.
 
-    `auto` replaces a Gram-based result by the exact one where the wanted singular values reach
-    below what a Gram matrix resolves.
+    `auto` replaces an iterative result by a whole one where the wanted singular values reach below
+    what a product with AᵀA resolves.
     """
     scale = power_of_two_scale(A)
     scaled = A if scale == 1.0 else A * A.dtype.type(scale)
@@ -111,8 +151,10 @@ def decompose(
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
     result = METHODS[name](scaled, rank, stop=stop, rng=rng, **options)
-    if method == "auto" and name in ("gram", "block-krylov") and _unresolved(result, A):
-        result = METHODS["exact"](scaled, rank)
+    if method == "auto" and name in ("chebyshev", "block-krylov") and _unresolved(result, A):
+        # The Gram route computes small values from A itself, and leaves a sparse matrix sparse.
+        better = "gram" if is_sparse(A) else "exact"
+        result = METHODS[better](scaled, rank)
         reason = f"the values wanted reach below 1e-7 of the largest, beyond {name}"
     report = replace(result.report, reason=f"{reason}; {result.report.reason}")
     if scale == 1.0:
@@ -127,7 +169,8 @@ def _name(stop: Stop) -> str:
 
 
 def _unresolved(result: SVD, A: Matrix) -> bool:
-    affordable = not is_operator(A) and A.shape[0] * A.shape[1] <= DENSE_ENTRIES
+    whole = is_sparse(A) or A.shape[0] * A.shape[1] <= DENSE_ENTRIES
+    affordable = whole and not is_operator(A)
     return affordable and bool(result.s[-1] <= 10 * GRAM_RESOLUTION * result.s[0])
 
 

@@ -12,6 +12,9 @@ import scipy.linalg
 from pinvlearn._arrays import Array, Matrix, is_sparse, to_dense
 from pinvlearn.linalg.report import Report
 
+CHUNK = 1024
+"""Columns that an operator is applied to at a time, so that its inner result stays small."""
+
 Gain = Callable[[Array], Array]
 """A function of the singular values that replaces them in the pseudo-inverse."""
 
@@ -230,17 +233,34 @@ def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
             f"An operator of shape {(left.shape[0], right.shape[1])} cannot multiply an array of "
             f"shape {X.shape}: it needs {right.shape[1]} rows."
         )
-    inner = to_dense((X.T @ right.T).T if is_sparse(X) else right @ X)
-    product: Array = left @ (middle[:, None] * inner if inner.ndim == 2 else middle * inner)
-    return product
+    if X.ndim == 1:
+        vector: Array = left @ (middle * (right @ X))
+        return vector
+    columns = X.shape[1]
+    result = np.empty((left.shape[0], columns), dtype=np.result_type(left, X))
+    X = X.tocsc() if is_sparse(X) and columns > CHUNK else X
+    for start in range(0, columns, CHUNK):
+        part = X[:, start : start + CHUNK]
+        inner = to_dense((part.T @ right.T).T if is_sparse(part) else right @ part)
+        result[:, start : start + CHUNK] = left @ (middle[:, None] * inner)
+    return result
+
+
+def signed(V: Array) -> Array:
+    """V with the largest entry of each column positive."""
+    if not V.size:
+        return V
+    largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
+    return V * np.where(largest < 0.0, -1.0, 1.0).astype(V.dtype) if (largest < 0.0).any() else V
 
 
 def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
     """An `SVD` in which the largest entry of each right vector is positive."""
     if len(s) and Vt.shape[1]:
         largest = Vt[np.arange(len(s)), np.argmax(np.abs(Vt), axis=1)]
-        signs = np.where(largest < 0.0, -1.0, 1.0).astype(s.dtype)
-        U, Vt = U * signs, Vt * signs[:, None]
+        if (largest < 0.0).any():  # else two copies are saved
+            signs = np.where(largest < 0.0, -1.0, 1.0).astype(s.dtype)
+            U, Vt = U * signs, Vt * signs[:, None]
     return SVD(U, s, Vt, report)
 
 

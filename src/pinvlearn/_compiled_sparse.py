@@ -1,0 +1,107 @@
+"""Products of sparse matrices, compiled on first use and kept in numba's cache.
+
+Imported only when a product is first needed.  Every function releases the GIL and computes its rows
+or columns by themselves in a fixed order, so that how they are shared out among threads changes no
+bit.  CSR matrices come as (indptr, indices, data), dense ones in C order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+_FAST = {"contract", "nsz"}
+_OPTIONS = {"cache": True, "nogil": True, "fastmath": _FAST, "error_model": "numpy"}
+
+WIDTH = 64
+"""Columns that `normal` takes at a time: their part of X and Z stays in the second-level cache."""
+
+
+@numba.njit(**_OPTIONS)
+def times(indptr: Any, indices: Any, data: Any, X: Any, Y: Any, first: int, last: int) -> None:
+    """Rows first … last - 1 of Y = A·X, four entries of A at a time so that Y is touched less."""
+    k = X.shape[1]
+    for i in range(first, last):
+        p, end = indptr[i], indptr[i + 1]
+        y = Y[i]
+        odd = (end - p) % 4
+        if odd == 0:
+            for c in range(k):
+                y[c] = 0.0
+        elif odd == 1:
+            a, x = data[p], X[indices[p]]
+            for c in range(k):
+                y[c] = a * x[c]
+        elif odd == 2:
+            a, x = data[p], X[indices[p]]
+            a1, x1 = data[p + 1], X[indices[p + 1]]
+            for c in range(k):
+                y[c] = a * x[c] + a1 * x1[c]
+        else:
+            a, x = data[p], X[indices[p]]
+            a1, x1 = data[p + 1], X[indices[p + 1]]
+            a2, x2 = data[p + 2], X[indices[p + 2]]
+            for c in range(k):
+                y[c] = a * x[c] + a1 * x1[c] + a2 * x2[c]
+        p += odd
+        while p < end:
+            a, x = data[p], X[indices[p]]
+            a1, x1 = data[p + 1], X[indices[p + 1]]
+            a2, x2 = data[p + 2], X[indices[p + 2]]
+            a3, x3 = data[p + 3], X[indices[p + 3]]
+            for c in range(k):
+                y[c] += (a * x[c] + a1 * x1[c]) + (a2 * x2[c] + a3 * x3[c])
+            p += 4
+
+
+@numba.njit(**_OPTIONS)
+def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, last: int) -> None:
+    """Columns first … last - 1, at most WIDTH, of Z = AᵀA·X in one pass over A.
+
+    A row's products with X are used at once and never stored, so the m × k matrix A·X, whose
+    traffic is most of the time of two separate products, does not come to be.
+    """
+    n, w = len(X), last - first
+    x_part = np.empty((n, w), X.dtype)
+    z_part = np.zeros((n, w), X.dtype)
+    y = np.empty(w, X.dtype)
+    for j in range(n):
+        for c in range(w):
+            x_part[j, c] = X[j, first + c]
+    for i in range(len(indptr) - 1):
+        start, end = indptr[i], indptr[i + 1]
+        for c in range(w):
+            y[c] = 0.0
+        for p in range(start, end):
+            a, x = data[p], x_part[indices[p]]
+            for c in range(w):
+                y[c] += a * x[c]
+        for p in range(start, end):
+            a, z = data[p], z_part[indices[p]]
+            for c in range(w):
+                z[c] += a * y[c]
+    for j in range(n):
+        for c in range(w):
+            Z[j, first + c] = z_part[j, c]
+
+
+@numba.njit(**_OPTIONS)
+def gram(
+    indptr: Any, indices: Any, data: Any,
+    t_indptr: Any, t_indices: Any, t_data: Any,
+    G: Any, first: int, last: int,
+) -> None:  # fmt: skip
+    """Rows first … last - 1 of the upper triangle of AᵀA, added to G.
+
+    t_… is the CSR form of Aᵀ; the columns of each row of A must be in rising order.
+    """
+    for j in range(first, last):
+        row = G[j]
+        for q in range(t_indptr[j], t_indptr[j + 1]):
+            i, a = t_indices[q], t_data[q]
+            p = indptr[i + 1] - 1
+            while p >= indptr[i] and indices[p] >= j:
+                row[indices[p]] += a * data[p]
+                p -= 1

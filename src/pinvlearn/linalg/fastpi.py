@@ -1,0 +1,225 @@
+"""FastPI: the SVD of a sparse, skewed matrix from its hub-and-spoke reordering.
+
+References
+----------
+[JS20] J. Jung, L. Sael (2020). Fast and accurate pseudoinverse with sparse matrix reordering and
+incremental approach. Machine Learning 109.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from pinvlearn._arrays import Array, Matrix, gram, product, sparse_times, transposed
+from pinvlearn.linalg.dense import gram_svd
+from pinvlearn.linalg.frpca import frpca
+from pinvlearn.linalg.reorder import Reordering, hub_spoke
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.linalg.svd import SVD, sign_fixed
+
+HUB_RATIO = 0.01
+"""Share of rows and columns taken out in a round; the value of [JS20]."""
+
+LOW_RANK = 0.3
+"""Below this share of the columns frPCA makes the low-rank approximations, above it an exact
+decomposition; the value of [JS20]."""
+
+
+def fastpi(
+    A: Matrix,
+    rank: int | None = None,
+    *,
+    n_oversamples: int | None = None,
+    n_power: int | None = None,
+    rng: np.random.Generator,
+) -> SVD:
+    """The SVD of A, of all or of `rank` components, grown from the blocks of its spokes.
+
+    With the reordered matrix [A11, A12; A21, A22] and r/n = α: the SVDs of the blocks of A11 make
+    that of A11 (Eq. 1), the rows A21 are added to it at rank ⌈α·n1⌉ (Eq. 2), and the columns
+    T = [A12; A22] at rank r (Eq. 3).  A low-rank approximation is made at every step, so the error
+    is near the optimum for small α and for α = 1, not in between.
+
+    Cost: block SVDs batched by shape; O((s + n2)²·r) for Eq. (3) after the Gram matrix of [UΣ, T],
+    whose parts are Σ², ΣUᵀT and TᵀT: T stays sparse, and no product has m rows but the last.
+
+    `n_oversamples` and `n_power` are those of frPCA.
+
+    References: [JS20] Algorithm 1.
+
+    Deviations
+    ----------
+    The block ranks ⌈α·n1ᵢ⌉ of Eq. (1) give every one-column block rank one, far more than ⌈α·n1⌉ in
+    all; the largest ⌈α·n1⌉ of their singular values are kept.  Exact decompositions are those of
+    the Gram matrix with its small values computed again (`gram_svd`), as LAPACK's would be dense.
+    """
+    A = scipy.sparse.csr_array(A)
+    if not A.data.all():
+        A = A.copy()
+        A.eliminate_zeros()
+    if A.shape[0] < A.shape[1]:
+        flipped = fastpi(transposed(A), rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng)
+        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+    watch = Stopwatch()
+    m, n = A.shape
+    r = n if rank is None else rank
+    ratio = r / n
+
+    def low_rank(M: Matrix, k: int, G: Array | None) -> SVD:
+        if k < LOW_RANK * min(M.shape):
+            options: dict[str, Any] = {"n_oversamples": n_oversamples, "n_power": n_power}
+            return frpca(M, k, rng=rng, G=G, **options)
+        return gram_svd(M, k, G=G)
+
+    with watch("reorder"):
+        order = hub_spoke(A, HUB_RATIO)
+        reordered = order.apply(A.astype(np.float64, copy=False))
+        left, T = reordered[:, : order.n1], reordered[:, order.n1 :]
+    with watch("blocks"):
+        s = ceil(ratio * order.n1)
+        U1, values, V1 = _block_svd(left[: order.m1], order, ratio, s)
+    with watch("rows"):
+        # Eq. (2): [A11; A21] = [U1, 0; 0, I] [Σ V1ᵀ; A21]
+        spokes = scipy.sparse.csr_array(V1.T.tocsr().multiply(values[:, None]))
+        inner = scipy.sparse.vstack([spokes, left[order.m1 :]], format="csr")
+        k = min(s, *inner.shape)
+        if k:
+            f = low_rank(inner, k, None)
+            U = np.vstack([sparse_times(U1, f.U[: len(values)]), f.U[len(values) :]])
+            f = SVD(U, f.s, f.Vt)
+        else:
+            f = SVD(np.zeros((m, 0)), np.zeros(0), np.zeros((0, order.n1)))
+    with watch("columns"):
+        bordered = _Bordered(f.U * f.s, f.s, T)
+        k = min(r, *bordered.shape)
+        g = low_rank(bordered, k, bordered.gram)
+    with watch("vectors"):
+        Vt = np.empty((k, n))
+        Vt[:, order.columns[: order.n1]] = g.Vt[:, : f.rank] @ f.Vt
+        Vt[:, order.columns[order.n1 :]] = g.Vt[:, f.rank :]
+        U = np.empty((m, k))
+        U[order.rows] = g.U
+    how = "frPCA" if g.report.method == "frpca" else "exactly"
+    reason = (
+        f"{len(order.blocks)} blocks, {order.m2} hub rows and {order.n2} hub columns; "
+        f"columns added {how}"
+    )
+    report = Report("fastpi", reason, seconds=watch)
+    dtype = A.dtype
+    return sign_fixed(U.astype(dtype, copy=False), g.s.astype(dtype), Vt.astype(dtype), report)
+
+
+def _block_svd(
+    A11: Matrix, order: Reordering, ratio: float, most: int
+) -> tuple[Matrix, Array, Matrix]:
+    """Eq. (1): the largest `most` triplets of A11 as sparse U, values and sparse V.
+
+    Blocks of one shape are decomposed in one call: NumPy's loop over them is compiled.
+    """
+    heights, widths = order.blocks.T
+    tops = np.concatenate([[0], np.cumsum(heights)])
+    lefts = np.concatenate([[0], np.cumsum(widths)])
+    entries = A11.tocoo()
+    rows, columns = entries.coords
+    owner = np.searchsorted(tops, rows, side="right") - 1
+    parts: list[tuple[Any, ...]] = []
+    shapes, which = np.unique(order.blocks, axis=0, return_inverse=True)
+    for shape_number, (h, w) in enumerate(shapes):
+        blocks = np.flatnonzero(which.ravel() == shape_number)
+        place = np.full(len(heights) + 1, -1)
+        place[blocks] = np.arange(len(blocks))
+        mine = np.flatnonzero(place[owner] >= 0)
+        stack = np.zeros((len(blocks), h, w))
+        b = place[owner[mine]]
+        stack[b, rows[mine] - tops[blocks[b]], columns[mine] - lefts[blocks[b]]] = entries.data[
+            mine
+        ]
+        U, s, Vt = np.linalg.svd(stack, full_matrices=False)
+        k = ceil(ratio * min(h, w))
+        parts.append((blocks, U[:, :, :k], s[:, :k], Vt[:, :k]))
+    values = np.concatenate([s.ravel() for _, _, s, _ in parts] + [np.zeros(0)])
+    kept = np.argsort(-values, kind="stable")[:most]
+    kept = kept[values[kept] > 0.0]
+    number = np.full(len(values), -1)
+    number[kept] = np.arange(len(kept))
+    U_parts, V_parts, before = [], [], 0
+    for blocks, U, s, Vt in parts:
+        component = number[before : before + s.size].reshape(s.shape)
+        before += s.size
+        U_parts.append(_scattered(U, component, tops[blocks]))
+        V_parts.append(_scattered(Vt.transpose(0, 2, 1), component, lefts[blocks]))
+    return (
+        _assembled(U_parts, (order.m1, len(kept))),
+        values[kept],
+        _assembled(V_parts, (order.n1, len(kept))),
+    )
+
+
+def _scattered(stack: Array, component: Array, offsets: Array) -> tuple[Array, Array, Array]:
+    """Rows, columns and values of the entries of block vectors whose component is kept."""
+    count, height, _ = stack.shape
+    rows = np.broadcast_to((offsets[:, None] + np.arange(height))[:, :, None], stack.shape)
+    columns = np.broadcast_to(component[:, None, :], stack.shape)
+    kept = columns >= 0
+    return rows[kept], columns[kept], stack[kept]
+
+
+def _assembled(parts: list[tuple[Array, Array, Array]], shape: tuple[int, int]) -> Matrix:
+    if not parts:
+        return scipy.sparse.csr_array(shape)
+    rows, columns, values = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return scipy.sparse.csr_array((values, (rows, columns)), shape=shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Bordered:
+    """[UΣ, T] with orthonormal U and sparse T, by its parts."""
+
+    scaled: Array
+    s: Array
+    border: Matrix
+
+    dtype = np.dtype(np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.scaled.shape[0], len(self.s) + self.border.shape[1]
+
+    @property
+    def T(self) -> _Columns:
+        return _Columns(self)
+
+    @cached_property
+    def gram(self) -> Array:
+        """[Σ², ΣUᵀT; TᵀUΣ, TᵀT]."""
+        k = len(self.s)
+        G = np.empty((self.shape[1], self.shape[1]))
+        G[:k, :k] = np.diag(self.s**2)
+        G[k:, :k] = sparse_times(transposed(self.border), self.scaled)
+        G[:k, k:] = G[k:, :k].T
+        G[k:, k:] = gram(self.border)
+        return G
+
+    def __matmul__(self, X: Array) -> Array:
+        k = len(self.s)
+        return self.scaled @ X[:k] + sparse_times(self.border, X[k:])
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The transpose of `_Bordered`."""
+
+    of: _Bordered
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.of.shape[1], self.of.shape[0]
+
+    def __matmul__(self, Y: Array) -> Array:
+        return np.vstack([self.of.scaled.T @ Y, product(transposed(self.of.border), Y)])
