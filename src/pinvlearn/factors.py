@@ -300,7 +300,7 @@ class CholeskyFactor:
     @property
     def largest(self) -> float:
         """Upper bound on the largest eigenvalue of ZᵀZ."""
-        return self.moments.norms(0.0)[1]
+        return self.moments.frobenius_norm()
 
     @property
     def rhs(self) -> Array:
@@ -357,7 +357,7 @@ class CholeskyFactor:
         magnitude = self.moments.magnitude
         least = 4.0 * EPS * magnitude
         for ridge in (alpha, alpha + (self.shift * magnitude if magnitude > 0.0 else 1.0)):
-            norm = self.moments.norms(ridge)[0]
+            norm = self.moments.one_norm(ridge)
             shifted_gram = self.moments.shifted(ridge)
             L, info = lapack("potrf", G)(shifted_gram, lower=True, overwrite_a=True, clean=False)
             if info == 0:

@@ -96,10 +96,12 @@ def truncation_path(problem: Problem, factor: Spectral, alpha: Alpha) -> SizePat
     each alpha.
     """
     V, s, C = factor.kept()
+    if not len(s):  # nothing but means: one direction that adds nothing
+        V, s, C = np.zeros((len(V), 1)), np.zeros(1), np.zeros((1, C.shape[1]))
     alphas = _nearby(problem, factor) if alpha is None else as_path(alpha, factor)
     most = max(min(len(s), problem.shape[0] - 1 - problem.intercept), 1)
     V, s, C = V[:, :most], s[:most], C[:most]
-    gains = [1.0 / np.sqrt(s**2 + ridge) for ridge in alphas]
+    gains = [1.0 / np.sqrt(np.maximum(s**2 + ridge, 1e-300)) for ridge in alphas]
 
     def bases(Z: Array) -> Iterator[Array]:
         directions = Z @ V

@@ -86,6 +86,30 @@ def test_ridges_are_chosen_together_with_the_size(alpha):
     assert model.loo_scores_.max() >= model.size_scores_.max() - 1e-9 or alpha == "auto"
 
 
+@pytest.mark.parametrize("alpha", ["auto", 0.0, 1e-3, 1e300, [0.0, 1e-3]])
+@pytest.mark.parametrize("rows", [1, 2, 3, 60])
+def test_few_rows_and_extreme_ridges(rows, alpha):
+    model = RBFNetworkRegressor("loo", max_kernels=12, alpha=alpha, random_state=0)
+    model.fit(ROWS[:rows], TARGET[:rows])
+    assert 1 <= model.n_kernels_ <= min(rows, 12)
+    assert np.isfinite(model.predict(ROWS)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_the_scale_of_the_target_does_not_matter(scale):
+    model = RBFNetworkRegressor("loo", max_kernels=12, random_state=0)
+    plain = clone(model).fit(ROWS, TARGET)
+    assert model.fit(ROWS, scale * TARGET).n_kernels_ == plain.n_kernels_
+
+
+def test_rows_of_weight_zero_are_not_there():
+    weights = (np.arange(80) < 60).astype(float)
+    model = RBFNetworkRegressor("loo", max_kernels=12, centers=ROWS[:12], alpha=0.01)
+    weighted = clone(model).fit(ROWS, TARGET, weights)
+    without = clone(model).set_params(gamma=weighted.map_.gamma).fit(ROWS[:60], TARGET[:60])
+    np.testing.assert_allclose(weighted.size_scores_, without.size_scores_, rtol=1e-9)
+
+
 def test_given_centres_are_taken_in_their_order():
     centers = ROWS[:30]
     model = RBFNetworkRegressor("loo", max_kernels=12, centers=centers, alpha=0.01)
@@ -127,6 +151,10 @@ class TestRank:
 
     def test_more_directions_than_there_are(self):
         assert PinvRegressor(rank=99, alpha=0.0).fit(ROWS, TARGET).rank_ == 5
+
+    def test_inputs_that_do_not_vary(self):
+        model = PinvRegressor(rank="loo", alpha=0.0).fit(np.ones((10, 3)), np.arange(10.0))
+        np.testing.assert_allclose(model.predict(np.ones((1, 3))), 4.5)
 
     def test_wide_data(self):
         model = PinvRegressor(rank="loo", alpha=0.0).fit(ROWS.T, np.arange(5.0))

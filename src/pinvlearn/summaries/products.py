@@ -175,12 +175,16 @@ class Moments:
         self.G[np.diag_indices_from(self.G)] = self.diagonal + ridge
         return self.G.T
 
-    def norms(self, ridge: float) -> tuple[float, float]:
-        """The 1-norm and the Frobenius norm of ZᵀZ + ridge."""
-        sums, squares = np.abs(self.diagonal + ridge), np.sum((self.diagonal + ridge) ** 2)
+    def one_norm(self, ridge: float) -> float:
+        """The 1-norm of ZᵀZ + ridge."""
+        sums = np.abs(self.diagonal + ridge)
         for rows, strict in below_diagonal(self.G):
-            squares += 2.0 * np.vdot(strict, strict)
             np.abs(strict, out=strict)
             sums[rows] += strict.sum(axis=1)
             sums[: rows.stop] += strict.sum(axis=0)
-        return float(sums.max(initial=0.0)), float(np.sqrt(squares))
+        return float(sums.max(initial=0.0))
+
+    def frobenius_norm(self) -> float:
+        """The Frobenius norm of ZᵀZ."""
+        strict = sum(float(np.vdot(part, part)) for _, part in below_diagonal(self.G))
+        return float(np.sqrt(np.vdot(self.diagonal, self.diagonal) + 2.0 * strict))
