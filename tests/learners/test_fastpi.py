@@ -13,7 +13,7 @@ import pinvlearn
 from pinvlearn import FastPIClassifier, precision_at_k
 from pinvlearn.learners import _cells, fastpi
 
-METHODS = ("auto", "exact", "gram", "block-krylov", "randomized")
+METHODS = ("auto", "exact", "gram", "randomized", "chebyshev", "fastpi", "frpca", "svds")
 
 
 def labelled(rng, m=90, n=30, L=7, density=0.2):
@@ -162,6 +162,13 @@ def test_ranks_stop_where_factors_grow_too_large(rng, monkeypatch):
     assert FastPIClassifier(method="exact").fit(X, Y).ranks_.tolist() == [1, 3, 6, 9, 12]
     monkeypatch.setattr(fastpi, "GRAM_SIDE", 20)
     assert FastPIClassifier().fit(X, Y).ranks_.tolist() == [1, 3]
+
+
+def test_what_cannot_fit_is_refused_first(rng, monkeypatch):
+    X, Y = labelled(rng)
+    monkeypatch.setattr("pinvlearn._validation.available_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match="9 components of a matrix of shape"):
+        FastPIClassifier(0.3, 0.0).fit(X, Y)
 
 
 def test_the_best_labels_and_their_scores(rng):

@@ -90,8 +90,6 @@ def from_svd(factors: SVD, Y: Matrix) -> Decomposed:
     """From factors that hold U and V."""
     C = np.asarray(Y.T @ factors.U).T
     rcond = default_rcond(factors.shape, factors.s.dtype)
-    if factors.report.method == "gram":
-        rcond = max(rcond, GRAM_RESOLUTION)
     report = replace(factors.report, seconds=dict(factors.report.seconds))
     return Decomposed(
         factors.s,

@@ -17,6 +17,7 @@ from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_finite,
+    check_memory,
     check_rank,
     check_size,
     generator,
@@ -37,7 +38,7 @@ from pinvlearn.learners._cells import (
     leave_one_out_cells,
 )
 from pinvlearn.learners._state import unchanged_on_failure
-from pinvlearn.linalg.driver import METHODS, decompose
+from pinvlearn.linalg.driver import METHODS, decompose, memory
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
 
@@ -202,8 +203,10 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         if whole:
             factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
         else:
+            rank = int(ranks[-1])
+            check_memory(memory(X, rank, self.method), X.shape, rank)
             found = decompose(
-                X, int(ranks[-1]), method=self.method, rng=rng, n_oversamples=None, n_power=None
+                X, rank, method=self.method, rng=rng, n_oversamples=None, n_power=None
             )
             factors = from_svd(found, Y)
         ranks = np.unique(ranks.clip(max=len(factors.s)))
