@@ -5,20 +5,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test test-spark test-faults lint docs clean
 
 # One BLAS thread per worker: two workers on two cores must not fight over them.
-test: export OPENBLAS_NUM_THREADS = 1
-test: export OMP_NUM_THREADS = 1
-test: export MKL_NUM_THREADS = 1
-test: export VECLIB_MAXIMUM_THREADS = 1
-test: export MPLBACKEND = agg
+test test-spark test-faults: export OPENBLAS_NUM_THREADS = 1
+test test-spark test-faults: export OMP_NUM_THREADS = 1
+test test-spark test-faults: export MKL_NUM_THREADS = 1
+test test-spark test-faults: export VECLIB_MAXIMUM_THREADS = 1
+test test-spark test-faults: export MPLBACKEND = agg
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/pinvlearn compare
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2
+
+# A Spark cluster of two executors on this machine; without Java the tests skip and say so.
+test-spark: $(VENV)/installed-test,spark
+	$(BIN)/python -m pytest -m spark tests/test_spark.py
+
+# Workers of Dask and executors of Spark, killed while they work.
+test-faults: $(VENV)/installed-test,spark
+	$(BIN)/python -m pytest -m faults tests/test_faults.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check

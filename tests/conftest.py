@@ -1,5 +1,9 @@
 """Shared fixtures and the settings of hypothesis."""
 
+import os
+import shutil
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -12,3 +16,48 @@ settings.load_profile("pinvlearn")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """A Dask cluster of two worker processes on this machine."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    patient = {
+        # A local cluster drops a worker for good that is away, perhaps for the second time, so
+        # long after it was lost; tests kill workers more often than that.
+        "distributed.deploy.lost-worker-timeout": "10 minutes",
+        # An error, instead of waiting for ever, where no worker is left.
+        "distributed.scheduler.no-workers-timeout": "60 s",
+    }
+    options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
+    with (
+        dask.config.set(patient),
+        LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark cluster of two executors on this machine."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17: there is no java on the PATH, and JAVA_HOME is not set")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    options = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=options)
+    session = session.getOrCreate()
+    yield session
+    session.stop()

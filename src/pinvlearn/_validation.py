@@ -63,6 +63,18 @@ class _FloatOperator(scipy.sparse.linalg.LinearOperator):
         return self._operator.rmatmat(X)
 
 
+def check_in_memory(X: Any) -> None:
+    """Refuse what an engine holds: `fit` would gather all of it in this process, silently."""
+    home = type(X).__module__.partition(".")[0]
+    calls = {
+        "dask": "pinvlearn.dask.fit(estimator, X, y)",
+        "pyspark": "pinvlearn.spark.fit(estimator, X, features=[...], label=..., block=..., "
+        "order=...)",
+    }
+    if home in calls:
+        raise TypeError(f"X is a {home} {type(X).__name__}. Use {calls[home]} instead.")
+
+
 def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
     """Raise at the first NaN or infinity, naming its row and column."""
     entries = X.data if is_sparse(X) else X

@@ -119,6 +119,20 @@ def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:
     return result
 
 
+def keep_one_blas_thread() -> None:
+    """Hold BLAS to one thread for good, in a process that works for an engine.
+
+    Threads of a worker cannot set and restore the limit each for itself: the first to leave would
+    give BLAS its threads back while others compute, and change their bits.
+    """
+    libraries = blas_threads().lib_controllers
+    if any(library.num_threads != 1 for library in libraries):
+        # From 3.8 on threadpoolctl lets one thread set limits, and ignores the others in silence.
+        for library in libraries:
+            getattr(library, "clear_controlling_thread", lambda **_: None)(force=True)
+        blas_threads().limit(limits=1)
+
+
 def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | None) -> Iterator[T]:
     """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
     blas = blas_threads()

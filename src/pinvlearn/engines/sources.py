@@ -390,14 +390,14 @@ def _split(source: Any, table: Any, path: str) -> Block:
                 f"{path}: column {field.name!r} holds {kind}; features must be numbers. Name the "
                 "columns to learn from with features=[...]."
             )
-    targets = [_values(table, name, path) for name in _names(source.target)]
+    targets = [column_values(table, name, path) for name in _names(source.target)]
     y = targets[0] if isinstance(source.target, str) else np.column_stack(targets)
     if source.sample_weight is None:
         return X, y
-    return X, y, _values(table, source.sample_weight, path)
+    return X, y, column_values(table, source.sample_weight, path)
 
 
-def _values(table: Any, name: str, path: str) -> Any:
+def column_values(table: Any, name: str, path: str) -> Any:
     column = table[name]
     if column.null_count:
         raise ValueError(

@@ -153,3 +153,15 @@ def block_source(X: Any, y: Any) -> str:
         part = to_dense(part[:1]) if hasattr(part, "toarray") else np.asarray(part)[:64]
         digest.update(repr(part.tolist()).encode())
     return digest.hexdigest()[:16]
+
+
+def planned(estimator: Any, X: Any, y: Any, source: str | None) -> tuple[Plan, str]:
+    """The plan of an engine's fit and the name of its blocks, from the head of the data."""
+    try:
+        plan = estimator.plan
+    except AttributeError as reason:
+        raise TypeError(
+            f"{type(estimator).__name__} cannot be fitted block by block: "
+            f"{reason.__cause__ or reason}"
+        ) from reason
+    return plan(X, y), block_source(X, y) if source is None else source

@@ -26,6 +26,7 @@ from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_finite,
+    check_in_memory,
     check_jobs,
     check_solver,
     generator,
@@ -196,6 +197,7 @@ class ReadoutEstimator(Updating, BaseEstimator):
         return self
 
     def _fit(self, X: Matrix, y: Any, sample_weight: Any) -> None:
+        check_in_memory(X)
         forget_fit(self)
         X, y = validate_data(
             self,

@@ -24,7 +24,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._arrays import Array, Matrix
 from pinvlearn._progress import Rate, progress
-from pinvlearn._validation import check_alpha, check_finite, check_jobs, generator
+from pinvlearn._validation import (
+    check_alpha,
+    check_finite,
+    check_in_memory,
+    check_jobs,
+    generator,
+)
 from pinvlearn.engines.local import in_threads, tree
 from pinvlearn.learners._plans import Plan, block_source, checked_targets
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -305,6 +311,7 @@ class Updating:
 
     def _planned(self, X: Matrix, y: Any) -> Plan:
         """Check the head of the data, draw the map from it, and set nothing but its columns."""
+        check_in_memory(X)
         solver, alpha = self._solver(), check_alpha(self.alpha)
         kind = kind_for(solver, alpha)
         class_weight = getattr(self, "class_weight", None)

@@ -73,6 +73,11 @@ class Tree:
         return {source for source, _, _ in self._counted}
 
     @property
+    def nodes(self) -> list[Summary]:
+        """The partial sums held, each a whole node: another tree can take them in."""
+        return [self._nodes[node] for node in sorted(self._nodes)]
+
+    @property
     def schemas(self) -> list[Schema]:
         """Of the partial sums."""
         return [summary.schema for summary in self._nodes.values()]
@@ -98,9 +103,7 @@ class Tree:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint, whole or not at all."""
-        write_summaries(
-            [self._nodes[node] for node in sorted(self._nodes)], path, what="checkpoint"
-        )
+        write_summaries(self.nodes, path, what="checkpoint")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tree:
