@@ -102,7 +102,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     {tail}
 
     {attributes}
-    centers_ : array of shape (n_kernels_, n_features)
+    centers_ : array of shape (n_kernels, n_features)
     n_kernels_ : int
         Number of kernels.
 
@@ -165,7 +165,7 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
     {tail}
 
     {attributes}
-    centers_ : array of shape (n_kernels_, n_features)
+    centers_ : array of shape (n_kernels, n_features)
     n_kernels_ : int
         Number of kernels.
 
