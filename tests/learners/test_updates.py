@@ -394,6 +394,14 @@ class TestDigits:
             model.predict(self.BAD)
         assert isinstance(model.summary_, Gram)
 
+    def test_a_long_read_is_not_lost(self):
+        model = PinvRegressor(alpha=1e-14)
+        with pytest.raises(ValueError, match="beyond the digits"):
+            model.fit_blocks(iter([(self.BAD, self.y)]))
+        model.set_params(alpha=1e-3)
+        close_to = PinvRegressor(alpha=1e-3, loo_scoring=None).fit(self.BAD, self.y)
+        np.testing.assert_allclose(model.predict(self.BAD), close_to.predict(self.BAD), atol=1e-8)
+
     def test_kept_as_triangle(self):
         model = PinvRegressor(alpha=0).partial_fit(self.BAD[:100], self.y[:100])
         model.partial_fit(self.BAD[100:], self.y[100:])
@@ -490,7 +498,7 @@ class TestBlocks:
             raise OSError("the disk is gone")
 
         with pytest.raises(OSError, match="the disk is gone"):
-            clone(model).fit_blocks(broken(), checkpoint=file, interval=0.0)
+            clone(model).fit_blocks(broken(), checkpoint=file)
         calls = []
 
         class Counting(list):

@@ -372,6 +372,20 @@ class TestFiles:
         assert file.read_bytes() == before
         assert list(tmp_path.iterdir()) == [file]
 
+    def test_every_changed_bit_of_a_checkpoint_is_noticed(self, tmp_path):
+        file = tmp_path / "check.npz"
+        tree = Tree()
+        for part in blocks(Gram, CLASSES, [30, 60]):
+            tree.add(part)
+        tree.save(file)
+        whole = file.read_bytes()
+        for bit in np.random.default_rng(4).integers(8 * len(whole), size=100):
+            changed = bytearray(whole)
+            changed[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(changed)
+            with pytest.raises(ValueError, match="damaged"):
+                Tree.load(file)
+
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_checkpoint_goes_on_with_the_same_bits(self, kind, tmp_path):
         parts = blocks(kind, CLASSES, range(10, N, 10))

@@ -112,6 +112,8 @@ ATTRIBUTES = """
         The drawn feature map.
     report_ : Report
         What was done, why, how exactly, and how long it took.
+    summary_ : Gram or Triangle
+        Sums over the rows, where they came in pieces (`partial_fit`, `fit_blocks`, `fit_summary`).
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn."""
 

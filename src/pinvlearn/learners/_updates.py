@@ -6,23 +6,19 @@ next asked for.
 
 from __future__ import annotations
 
-import itertools
-import operator
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._arrays import Matrix
 from pinvlearn._progress import Rate, progress
 from pinvlearn._validation import (
     check_alpha,
@@ -31,14 +27,13 @@ from pinvlearn._validation import (
     check_jobs,
     generator,
 )
-from pinvlearn.engines.local import in_threads, tree
+from pinvlearn.engines.local import in_threads
+from pinvlearn.learners._blocks import BlockRows, Reader, resumed, unpacked
 from pinvlearn.learners._plans import Plan, block_source, checked_targets
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.summaries import Gram, Products, Schema, Tree, Triangle, fingerprint
-from pinvlearn.summaries.block import Block
+from pinvlearn.summaries import Gram, Schema, Triangle, fingerprint
 from pinvlearn.summary_readout import kind_for, solve_summary
 
-T = TypeVar("T")
 Summary = Gram | Triangle
 
 SOLVED = ("coef_", "intercept_", "alpha_", "alphas_", "rank_", "report_", "gcv_scores_")
@@ -269,7 +264,8 @@ class Updating:
         Returns
         -------
         self
-            Unchanged if it fails or is interrupted.
+            Unchanged if it fails or is interrupted while it reads.  Where only the solution fails,
+            for want of digits, the summary is kept: ``set_params`` another alpha and go on.
         """
         with unchanged_on_failure(self):
             if checkpoint is not None and not isinstance(self.random_state, int | np.integer):
@@ -277,33 +273,35 @@ class Updating:
                     f"random_state={self.random_state!r}: a checkpoint needs an integer, so that "
                     "the same map is drawn when the fit is resumed."
                 )
-            reader = _Reader(blocks)
+            reader = Reader(blocks)
             head = reader.head()
             plan = self._planned(head[0], head[1])
             source = block_source(head[0], head[1]) if source is None else source
-            sums = _resumed(checkpoint, plan, source)
+            sums = resumed(checkpoint, plan, source)
 
-            def of_block(item: tuple[int, Any]) -> Summary:
-                number, block = item
-                X, y, weights = _unpacked(block() if callable(block) else block, number)
-                return plan.summary(X, y, weights, (source, number))
+            def of_block(item: tuple[int, Callable[[], Any]]) -> Summary:
+                number, read = item
+                return plan.summary(*unpacked(read(), number), (source, number))
 
             todo = reader.blocks(lambda number: sums.counted((source, number)))
             written, rate = time.monotonic(), Rate()
-            with progress(reader.total, quiet=quiet) as show:
-                for summary in in_threads(of_block, todo, check_jobs(self.n_jobs)):
-                    sums.add(summary)
-                    rate.add(summary.n_rows)
-                    done = sums.n_blocks
-                    show(done, rate.label(reader.total and reader.total - done))
-                    if checkpoint is not None and time.monotonic() - written >= interval:
-                        sums.save(checkpoint)
-                        written = time.monotonic()
-            if checkpoint is not None:
-                sums.save(checkpoint)
+            try:
+                with progress(reader.total, quiet=quiet) as show:
+                    for summary in in_threads(of_block, todo, check_jobs(self.n_jobs)):
+                        sums.add(summary)
+                        rate.add(summary.n_rows)
+                        done = sums.n_blocks
+                        show(done, rate.label(reader.total and reader.total - done))
+                        if checkpoint is not None and time.monotonic() - written >= interval:
+                            sums.save(checkpoint)
+                            written = time.monotonic()
+            finally:  # a bad block or an interruption costs nothing that was done
+                if checkpoint is not None and len(sums):
+                    sums.save(checkpoint)
             total = _with_classes(sums.result(), classes)
             self._start(plan, total)
-            again = _BlockRows(plan, total.schema, reader.again, check_jobs(self.n_jobs))
+        with unchanged_on_failure(self):
+            again = BlockRows(plan, total.schema, reader.again, check_jobs(self.n_jobs))
             self._solve(again if reader.repeatable else None)
         return self
 
@@ -423,114 +421,3 @@ def _check_has_summary(other: Any) -> None:
 
 def _with_classes(summary: Summary, classes: Any) -> Summary:
     return summary if classes is None else summary.with_classes(classes)
-
-
-def _unpacked(block: Any, number: int) -> tuple[Any, Any, Any]:
-    if isinstance(block, tuple | list) and len(block) in (2, 3):
-        return block[0], block[1], block[2] if len(block) == 3 else None
-    raise ValueError(
-        f"block {number} is a {type(block).__name__}; give (X, y) or (X, y, sample_weight)."
-    )
-
-
-def _resumed(checkpoint: Any, plan: Plan, source: str) -> Tree:
-    """The partial sums of a checkpoint, if there is one and it belongs to this fit."""
-    if checkpoint is None or not Path(checkpoint).exists():
-        return Tree()
-    sums = Tree.load(checkpoint)
-    try:
-        for schema in sums.schemas:
-            plan.schema.united(schema)
-        if sums.sources - {source}:
-            raise ValueError(f"its blocks are of {sorted(sums.sources)}, not of {source!r}.")
-    except ValueError as error:
-        raise ValueError(
-            f"the checkpoint {checkpoint} belongs to another fit: {error} Give another file, or "
-            "remove it to start anew."
-        ) from error
-    return sums
-
-
-class _Reader:
-    """Blocks of an iterable, or of a sequence at the positions that are needed."""
-
-    def __init__(self, blocks: Any) -> None:
-        self._blocks = blocks
-        self._indexed = hasattr(blocks, "__getitem__") and hasattr(blocks, "__len__")
-        self.repeatable = self._indexed or iter(blocks) is not blocks
-        self.total = len(blocks) if hasattr(blocks, "__len__") else None
-        self._read: list[Any] = []
-        self._rest: Iterator[Any] = iter(())
-
-    def head(self) -> tuple[Any, Any]:
-        """X and y of the first block that has rows."""
-        self._rest = iter(self._blocks)
-        for number, block in enumerate(self._rest):
-            self._read.append(block)
-            X, y, _ = _unpacked(block, number)
-            if (X.shape[0] if hasattr(X, "shape") else len(X)) > 0:
-                return X, y
-        raise ValueError("there is no block with rows to learn from.")
-
-    def blocks(self, skip: Callable[[int], bool]) -> Iterator[tuple[int, Any]]:
-        """(number, block) of all but those to skip; of a sequence, a function that reads it."""
-        if self._indexed:
-            for number in range(len(self._blocks)):
-                if not skip(number):
-                    yield number, lambda number=number: self._blocks[number]
-            return
-        for number, block in enumerate(itertools.chain(self._read, self._rest)):
-            if number < len(self._read):
-                self._read[number] = None  # so that it is not kept
-            if not skip(number):
-                yield number, block
-
-    def again(self) -> Iterator[tuple[int, Any]]:
-        """All blocks once more."""
-        return enumerate(iter(self._blocks))
-
-
-@dataclass(frozen=True, eq=False)
-class _BlockRows:
-    """Rows of blocks that can be read again, for refinement; see `pinvlearn.factors.Rows`."""
-
-    plan: Plan
-    schema: Schema
-    read: Callable[[], Iterator[tuple[int, Any]]]
-    n_jobs: int | None
-
-    @property
-    def Y(self) -> Array:
-        """No targets are kept."""
-        return np.empty((0, self.schema.signs.shape[1] - 1))
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of H."""
-        return self.schema.n_columns
-
-    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
-        """function(H, Y, weights) of every piece of every block, in order."""
-        signs = self.schema.signs[:, 1:]
-
-        def of_piece(piece: Block) -> T:
-            Y = piece.T @ signs[1:] + signs[0]
-            return function(piece.map(piece.X), Y, piece.weights)
-
-        return in_threads(of_piece, self._pieces(), self.n_jobs)
-
-    def _pieces(self) -> Iterator[Block]:
-        plan = replace(self.plan, schema=self.schema)
-        for number, block in self.read():
-            checked = plan.block(*_unpacked(block, number))
-            yield from map(checked.part, checked.slices)
-
-    def fold(
-        self, function: Callable[[Matrix, Array, Array | None], T], merge: Callable[[T, T], T]
-    ) -> T:
-        """The merged results of all pieces."""
-        return tree(self.each(function), merge)
-
-    def products(self) -> Products:
-        """The second moments of all rows."""
-        return self.fold(Products.of, operator.iadd)

@@ -31,7 +31,7 @@ class ExtremeSVMClassifier(ReadoutClassifier):
 
     E'E and E'Y are sums over rows, so rows can be added (`partial_fit`), taken away (`forget`),
     and learned from in pieces elsewhere (`merge`), and the solution is that of one fit.  `fit`
-    keeps the summary of its rows for this.
+    keeps `summary_` for this.  The last of `coef_` is the offset r; `intercept_` is 0.
 
     Cost: mp² + mdp flops for m rows, d features and p hidden units; p² + 2048·p memory; p³/3
     flops to solve again.
@@ -43,8 +43,6 @@ class ExtremeSVMClassifier(ReadoutClassifier):
     {tail}
 
     {attributes}
-    summary_ : Gram or Triangle
-        What was learned from.
 
     References
     ----------
