@@ -13,7 +13,7 @@ SOLVERS = {"arpack": (0,), "propack": (0,), "lobpcg": (0, 1e-4)}
 def decompositions(k: int) -> dict[str, Callable[[np.ndarray], tuple]]:
     """One entry for each solver and tolerance."""
     return {
-        f"scipy svds({solver}, tol={tol:g})": lambda A, solver=solver, tol=tol: _largest_first(
+        f"scipy svds({solver}, tol={tol:g})": lambda A, solver=solver, tol=tol: largest_first(
             A, k, solver, tol
         )
         for solver, tolerances in SOLVERS.items()
@@ -21,9 +21,10 @@ def decompositions(k: int) -> dict[str, Callable[[np.ndarray], tuple]]:
     }
 
 
-def _largest_first(
+def largest_first(
     A: np.ndarray, k: int, solver: str, tol: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k largest triplets in falling order."""
     with warnings.catch_warnings():
         # lobpcg warns when it stops short of its tolerance; the error column shows by how much.
         warnings.simplefilter("ignore", UserWarning)

@@ -86,7 +86,7 @@ def test_low_rank_errors_are_near_the_optimum(method, matrix, ratio):
     [
         ({}, "gram"),
         ({"rank_ratio": 1.0}, "gram"),
-        ({"rank_ratio": 0.3}, "gram"),
+        ({"rank_ratio": 0.4}, "gram"),
         ({"rank_ratio": 0.1}, "chebyshev"),
         ({"rank": 1}, "chebyshev"),
     ],
@@ -106,7 +106,7 @@ def test_the_filtered_error_is_known_for_nothing():
 def test_unsettled_filters_say_so(monkeypatch):
     monkeypatch.setattr("pinvlearn.linalg.chebyshev.MAX_ROUNDS", 1)
     monkeypatch.setattr("pinvlearn.linalg.chebyshev.DEGREE", 1)
-    f = svd(skewed(), 20, method="chebyshev", rng=0)
+    f = svd(skewed(), 20, method="chebyshev", n_oversamples=2, rng=0)
     assert "not settled" in " ".join(f.report.notes)
 
 

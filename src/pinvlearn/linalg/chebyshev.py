@@ -36,9 +36,10 @@ Measured on seven sparse sets, ranks from 1 to 20 % and every round: the true ex
 Frobenius error over the optimum is at most nine times the promise."""
 
 DEGREE, MOST_DEGREE = 4, 16
-"""Degree of the first filter, doubled with every round, and the largest."""
+"""Degree of the first filter, doubled with every round, and the largest.  It is one less where
+the block has a fifth more columns than wanted, and two less where it has half as many more."""
 
-AMPLIFIED = 1e12
+AMPLIFIED = 1e14
 """Bound on a filter's largest over its smallest gain.  Products are in single precision: what they
 leave of the first vector in the last is amplified by this, and has to stay removable."""
 
@@ -91,7 +92,8 @@ def chebyshev(
     watch = Stopwatch()
     n = A.shape[1]
     extra = 5 + rank // 10 if n_oversamples is None else n_oversamples
-    width = min(n, rank + extra)
+    # Vector registers hold 16 numbers in single precision: a partly used one costs the same.
+    width = min(n, -(-(rank + extra) // 16) * 16 if n_oversamples is None else rank + extra)
     with watch("gram"):
         normal = _Normal(A, width)
     with watch("filter"):
@@ -163,8 +165,10 @@ class _Space:
             return 0
         self.X = _orthonormal(self.normal(self.normal(self.X)))
         self.rotate(single=most > 0)
+        extra = self.X.shape[1] - self.rank
+        first = DEGREE - (5 * extra >= self.rank) - (2 * extra >= self.rank)
         for done in range(most):
-            self.filter(min(DEGREE * 2**done, MOST_DEGREE))
+            self.filter(min(first * 2**done, MOST_DEGREE))
             self.rotate(single=False)
             if not fixed and self.promise() <= EXCESS:
                 self.settled = True

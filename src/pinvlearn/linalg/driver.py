@@ -105,8 +105,8 @@ def choose(A: Matrix, rank: int | None, stop: Stop | None) -> tuple[str, str]:
 def _choose_sparse(rank: int | None, small: int) -> tuple[str, str]:
     if rank is None:
         return "gram", "all components of a sparse matrix were asked for"
-    if 4 * rank < small:
-        return "chebyshev", f"rank {rank} is under a quarter of {small} and the matrix is sparse"
+    if 3 * rank < small:
+        return "chebyshev", f"rank {rank} is under a third of {small} and the matrix is sparse"
     return "gram", f"rank {rank} is a large part of {small} and the matrix is sparse"
 
 

@@ -8,6 +8,7 @@ incremental approach. Machine Learning 109.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -38,6 +39,7 @@ def fastpi(
     n_oversamples: int | None = None,
     n_power: int | None = None,
     rng: np.random.Generator,
+    low_rank: Callable[..., SVD] | None = None,
 ) -> SVD:
     """The SVD of A, of all or of `rank` components, grown from the blocks of its spokes.
 
@@ -49,7 +51,8 @@ def fastpi(
     Cost: block SVDs batched by shape; O((s + n2)²·r) for Eq. (3) after the Gram matrix of [UΣ, T],
     whose parts are Σ², ΣUᵀT and TᵀT: T stays sparse, and no product has m rows but the last.
 
-    `n_oversamples` and `n_power` are those of frPCA.
+    `n_oversamples` and `n_power` are those of frPCA.  `low_rank(M, k, G, **options)` may stand for
+    the approximations: any will do, as the paper says.
 
     References: [JS20] Algorithm 1.
 
@@ -71,12 +74,8 @@ def fastpi(
     r = n if rank is None else rank
     ratio = r / n
 
-    def low_rank(M: Matrix, k: int, G: Array | None) -> SVD:
-        if k < LOW_RANK * min(M.shape):
-            options: dict[str, Any] = {"n_oversamples": n_oversamples, "n_power": n_power}
-            return frpca(M, k, rng=rng, G=G, **options)
-        return gram_svd(M, k, G=G)
-
+    approximate = low_rank_svd if low_rank is None else low_rank
+    options = {"n_oversamples": n_oversamples, "n_power": n_power, "rng": rng}
     with watch("reorder"):
         order = hub_spoke(A, HUB_RATIO)
         reordered = order.apply(A.astype(np.float64, copy=False))
@@ -90,7 +89,7 @@ def fastpi(
         inner = scipy.sparse.vstack([spokes, left[order.m1 :]], format="csr")
         k = min(s, *inner.shape)
         if k:
-            f = low_rank(inner, k, None)
+            f = approximate(inner, k, None, **options)
             U = np.vstack([sparse_times(U1, f.U[: len(values)]), f.U[len(values) :]])
             f = SVD(U, f.s, f.Vt)
         else:
@@ -98,7 +97,7 @@ def fastpi(
     with watch("columns"):
         bordered = _Bordered(f.U * f.s, f.s, T)
         k = min(r, *bordered.shape)
-        g = low_rank(bordered, k, bordered.gram)
+        g = approximate(bordered, k, bordered, **options)
     with watch("vectors"):
         Vt = np.empty((k, n))
         Vt[:, order.columns[: order.n1]] = g.Vt[:, : f.rank] @ f.Vt
@@ -113,6 +112,14 @@ def fastpi(
     report = Report("fastpi", reason, seconds=watch)
     dtype = A.dtype
     return sign_fixed(U.astype(dtype, copy=False), g.s.astype(dtype), Vt.astype(dtype), report)
+
+
+def low_rank_svd(M: Matrix, k: int, parts: _Bordered | None, **options: Any) -> SVD:
+    """frPCA below `LOW_RANK` of the columns, else exactly, by the Gram matrix of the parts."""
+    G = None if parts is None else parts.gram
+    if k < LOW_RANK * min(M.shape):
+        return frpca(M, k, G=G, **options)
+    return gram_svd(M, k, G=G)
 
 
 def _block_svd(
