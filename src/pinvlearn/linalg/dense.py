@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +46,8 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
     below s₁/√(m + n), usually few: `triplets` decomposes A on the space of their vectors by QR, so
     that the result is as good as that of a decomposition of A.
 
-    Cost mn² + 9n³ flops for the smaller side n, nearly all BLAS-3, and 4mkt for t small values.
-    `G` is AᵀA where it is known.
+    Cost mn² + 9n³ flops for the smaller side n, nearly all BLAS-3, and those of `triplets`.  `G` is
+    AᵀA where it is known.
     """
     if A.shape[0] < A.shape[1]:
         flipped = gram_svd(transposed(A), rank)
@@ -105,7 +106,7 @@ def triplets(A: Matrix, V: Array, k: int) -> Triplets:
     down to eps·s₁ and vectors are then right whatever the Gram matrix knew of them.  V may have
     more than k columns; the tail is taken from all of them where its values are not resolved.
 
-    Cost 2mnk flops for A·V (2|A|k where A is sparse) and 8mkt + 4mt² for a tail of t columns.
+    Cost 2mnk flops for A·V and 12mnt + 8mt² for a tail of t columns; |A| for mn where A is sparse.
     """
     V = signed(V)
     work = A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
@@ -121,32 +122,33 @@ def triplets(A: Matrix, V: Array, k: int) -> Triplets:
     U[:, :head] /= s[:head]
     if head == k:
         return _in_order(U, s, V, 0)
-    left, small, Yt = _tail(U[:, :head], tail, k - head, largest)
-    U[:, head:] = left
+    scaled = V[:, :head] / s[:head]
+
+    def project_out(W: Array) -> None:
+        # UUᵀW with U = A·scaled: two products with A, sparse where it is, instead of two with U
+        W -= product(work, scaled @ (scaled.T @ product(work.T, W)))
+
+    U[:, head:], small, Yt = _tail(tail, k - head, project_out, largest)
     V = np.hstack([V[:, :head], V[:, head:] @ Yt.T])[:, :k]
     return _in_order(U, np.concatenate([s[:head], small[: k - head]]), V, k - head)
 
 
-def _tail(U: Array, W: Array, count: int, largest: float) -> tuple[Array, Array, Array]:
-    """`count` left vectors of W orthogonal to U, the values, and the rotation of W's columns."""
-    _project_out(U, W)
+def _tail(
+    W: Array, count: int, project_out: Callable[[Array], None], largest: float
+) -> tuple[Array, Array, Array]:
+    """`count` left vectors of W beside the others, the values, and the rotation of W's columns."""
+    project_out(W)
     Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
     X, s, Yt = scipy.linalg.svd(R, check_finite=False)
-    # A direction that A maps to nothing has no left vector: any orthonormal ones will do.
-    noise = float(np.finfo(np.float64).eps) * np.sqrt(sum(U.shape)) * largest
+    noise = float(np.finfo(np.float64).eps) * np.sqrt(len(W)) * largest
     known = min(int(np.count_nonzero(s > noise)), count)
     left = Q @ X[:, :count]
-    left[:, known:] = np.random.default_rng(0).standard_normal((len(U), count - known))
-    left[:, known:] -= left[:, :known] @ (left[:, :known].T @ left[:, known:])
-    _project_out(U, left)
+    # A direction that A maps to nothing has no left vector: any orthonormal ones will do.
+    left[:, known:] = np.random.default_rng(0).standard_normal((len(W), count - known))
+    for _ in range(2):  # the second time removes what cancellation left
+        project_out(left)
     left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
     return left * np.where(np.diagonal(R) < 0.0, -1.0, 1.0), s, Yt
-
-
-def _project_out(U: Array, W: Array) -> None:
-    """W ← W - UUᵀW in place, twice: the second time removes what cancellation left."""
-    for _ in range(2):
-        W -= U @ (U.T @ W)
 
 
 def _in_order(U: Array, s: Array, V: Array, redone: int) -> Triplets:
