@@ -32,9 +32,6 @@ def small(cls, **options):
 
 def expected_failures(estimator):
     """What cannot hold, and why."""
-    if isinstance(estimator, pinvlearn.FastPCA | pinvlearn.FastTruncatedSVD):
-        reason = "the check calls partial_fit after fit, which keeps nothing that rows can join"
-        return {"check_fit_score_takes_y": reason}
     if not (is_classifier(estimator) or is_regressor(estimator)):
         return {}
     if isinstance(estimator, pinvlearn.RBFNetworkClassifier | pinvlearn.RBFNetworkRegressor):

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from pinvlearn._arrays import Array, Matrix, Shifted, is_sparse
@@ -20,7 +21,7 @@ from pinvlearn._validation import (
     check_nonnegative,
     generator,
 )
-from pinvlearn.learners._state import unchanged_on_failure
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.driver import DENSE_ENTRIES, METHODS
 from pinvlearn.linalg.principal import (
     Axes,
@@ -39,6 +40,15 @@ SAME_AS = {"full": "exact", "covariance_eigh": "gram"}
 SOLVERS = ("auto", *METHODS, *SAME_AS, "arpack")
 NEED_RANK = ("arpack", "block-krylov", "randomized")
 NORMALIZERS = ("auto", "QR", "LU", "none")
+
+
+def _goes_on(estimator: Any) -> bool:
+    if "components_" in vars(estimator) and "summary_" not in vars(estimator):
+        raise AttributeError(
+            "This model was fitted by fit, which keeps no summary that rows could be added to. "
+            "Start with partial_fit on the first rows too, or on a clone."
+        )
+    return True
 
 
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -82,11 +92,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Unchanged if the fit fails or is interrupted.
         """
         with unchanged_on_failure(self):
-            self._forget(name for name in vars(self) if name.endswith("_"))
+            forget_fit(self)
             self._check_parameters()
             self._fit(self._checked(X, reset=True, least=2, finite=False))
         return self
 
+    @available_if(_goes_on)
     def partial_fit(self, X: Matrix, y: Any = None) -> Any:
         """Add the rows of X, one or more, to those seen by earlier calls.
 
@@ -107,11 +118,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with unchanged_on_failure(self):
             self._check_parameters()
             seen: Scatter | None = vars(self).get("summary_")
-            if seen is None and "components_" in vars(self):
-                raise ValueError(
-                    "fit keeps no summary that partial_fit could add to. Start with partial_fit "
-                    "on the first rows too, or on a clone."
-                )
             if self._method not in ("auto", "gram"):
                 raise ValueError(
                     f"{self._solver_name}={getattr(self, self._solver_name)!r} needs all rows at "
@@ -125,7 +131,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     f"{8e-9 * X.shape[1] ** 2:.0f} GB. Use fit, which needs no such array."
                 )
             new = Scatter.of(X)
-            self._forget(self._solved)
+            for name in self._solved:
+                self.__dict__.pop(name, None)
             self.summary_ = new if seen is None else seen + new
             self.n_samples_ = self.summary_.count
             self._dtype = X.dtype if seen is None else np.result_type(self._dtype, X.dtype)
@@ -134,13 +141,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __getattr__(self, name: str) -> Any:
         # Reached only for what is not there: after partial_fit, what has yet to be solved for.
         if name in type(self)._solved and "summary_" in vars(self):
-            self._solve(self.summary_)
+            with unchanged_on_failure(self):
+                self._solve(self.summary_)
             return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _forget(self, names: Any) -> None:
-        for name in list(names):
-            self.__dict__.pop(name, None)
+        # The usual error, or that of a method which says why it is not available.
+        return object.__getattribute__(self, name)
 
     @property
     def _method(self) -> str:
