@@ -8,7 +8,13 @@ the worst relative error of a variance. A peer counts as equal when its excess i
 ``fit_transform``, which costs us one more product, another. ``partial_fit`` has IncrementalPCA's
 batches and is raced against it alone.
 
-Conclusion: not drawn yet.
+Conclusion: no peer of equal error is faster on any shape. The best takes 1.15 to 5 times our time
+for ``fit`` and 1.05 to 4.3 times for ``fit_transform``. The nearest are ``covariance_eigh`` on the
+tall rows and the kernel matrix, where all there is to save is a pass over the rows and eigenvectors
+that nobody asked for, and ``arpack`` on the sparse rows. On square and sparse rows ours stops at an
+excess of 3e-6 and 1e-5, where ``arpack`` goes on to 1e-15; two power iterations are faster on the
+square rows, at an excess of 3e-3. IncrementalPCA takes 4.6 to 9.7 times as long as ``partial_fit``,
+which is exact.
 """
 
 import argparse

@@ -29,9 +29,9 @@ IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 Matrix: TypeAlias = Any
 """Anything with ``shape``, ``dtype``, ``@`` and ``.T``: dense, sparse, `Shifted`, an operator."""
 
-CANCELLED = 100.0
+CANCELLED = 1000.0
 """Ratio of ‖X‖² to ‖X - left rightᵀ‖² above which products are taken of the difference itself:
-formed from those of X they would lose more than two digits."""
+formed from those of X they would lose three digits, and no longer be good to n·eps."""
 
 BLOCK_ENTRIES, BLOCK_ROWS = 2**21, 4096
 """Most entries (16 MiB in float64) and rows of the dense blocks that `Shifted` makes where it must;
@@ -122,13 +122,17 @@ class Shifted:
         return squared_norm(sample) > CANCELLED * squared_norm(rest)
 
     def _blocks(self) -> Iterator[Array]:
-        """Rows of the difference as dense float64 blocks."""
-        size = min(BLOCK_ROWS, max(1, BLOCK_ENTRIES // self.shape[1]))
+        """Rows of the difference as dense float64 blocks, each in the memory of the last."""
+        m, n = self.shape
+        size = min(BLOCK_ROWS, max(1, BLOCK_ENTRIES // n), m)
         X = self.X.tocsr() if is_sparse(self.X) else self.X
-        right = self.right.astype(np.float64)
-        for start in range(0, self.shape[0], size):
+        right, ones = self.right.astype(np.float64), bool((self.left == 1.0).all())
+        memory = np.empty((size, n))
+        for start in range(0, m, size):
             rows = slice(start, start + size)
-            yield to_dense(X[rows]) - np.multiply.outer(self.left[rows], right)
+            part = to_dense(X[rows])
+            shift = right if ones else np.multiply.outer(self.left[rows], right)
+            yield np.subtract(part, shift, out=memory[: len(part)])
 
 
 def is_sparse(A: Matrix) -> bool:

@@ -367,6 +367,18 @@ def test_bad_parameters_are_named_and_leave_the_model(options, message, rng):
         model.inverse_transform(X)
 
 
+@BOTH
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n_components", [2, Tolerance(1e9)])
+def test_new_rows_must_be_finite(cls, bad, n_components, rng):
+    X = rng.standard_normal((20, 4))
+    model = cls(n_components).fit(X)
+    X[3, 1] = bad
+    for rows in (X, scipy.sparse.csr_array(X)):
+        with pytest.raises(ValueError, match="row 3, column 1"):
+            model.transform(rows)
+
+
 def test_what_a_normalizer_does_is_said(rng):
     X = rng.standard_normal((20, 4))
     model = FastPCA(2, svd_solver="randomized", power_iteration_normalizer="LU").fit(X)

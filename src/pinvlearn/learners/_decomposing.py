@@ -175,6 +175,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._check_finite(X)
         return scipy.sparse.csr_array(X) if is_sparse(X) else X
 
+    def _projected(self, X: Any) -> Array:
+        """X Vᵀ for new rows; the product is finite only where they are, which saves a pass."""
+        X = self._checked(X, reset=False, finite=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            output: Array = X @ self.components_.T
+            finite = bool(output.size) and np.isfinite(output.sum())
+        if not finite:
+            self._check_finite(X)
+        return output
+
     def _checked_outputs(self, X: Any) -> Array:
         """Rows in the space of the components."""
         outputs: Array = check_array(X, dtype=[np.float64, np.float32])

@@ -152,8 +152,7 @@ class FastPCA(Decomposition):
     def transform(self, X: Matrix) -> Array:
         """(X - mean) Vᵀ, divided by the standard deviations if `whiten`."""
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        output: Array = X @ self.components_.T
+        output = self._projected(X)
         output -= self.mean_ @ self.components_.T
         if self.whiten:
             output *= cutoff_gain(np.sqrt(self.explained_variance_), self._rcond)
@@ -357,8 +356,7 @@ class FastTruncatedSVD(Decomposition):
     def transform(self, X: Matrix) -> Array:
         """X Vᵀ."""
         check_is_fitted(self)
-        output: Array = self._checked(X, reset=False) @ self.components_.T
-        return output
+        return self._projected(X)
 
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
