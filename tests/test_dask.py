@@ -231,6 +231,12 @@ def test_bad_calls():
         fit(ESTIMATOR, frame(NAMES), frame("y").repartition(npartitions=2))
     with pytest.raises(TypeError, match="y is a list"):
         fit(ESTIMATOR, frame(NAMES), list(Y))
+    with pytest.raises(ValueError, match="X has no column 'q'; it has .*'a'"):
+        fit(ESTIMATOR, frame(), "q")
+    with pytest.raises(ValueError, match="X has no column 'y'; it has no names"):
+        fit(ESTIMATOR, rows, "y")
+    with pytest.raises(TypeError, match="both y and sample_weight"):
+        fit(ESTIMATOR, frame(), frame("y"), "w")
     with pytest.raises(ValueError, match="bring their own y"):
         fit(ESTIMATOR, [dask.delayed(block) for block in blocks()], y)
     with pytest.raises(ValueError, match="no blocks"):

@@ -19,7 +19,7 @@ pytestmark = [
 FITS, KILLS = 6, 2
 """For each engine: 12 fits and 24 kills in all."""
 
-TIMEOUT = 60
+TIMEOUT = 240
 
 
 def serial():

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import pinvlearn.spark
 from blocks import BLOCK, ESTIMATOR, NAMES, STARTS, W, X, Y, assert_same_bits, blocks, within
 from pinvlearn import ParquetBlocks, PinvClassifier, RBFNetworkRegressor
+from pinvlearn.summaries import Tree
 
 pytestmark = [
     pytest.mark.spark,
@@ -64,6 +65,20 @@ def test_small_batches_and_many_blocks_in_a_task(frame, spark, monkeypatch):
         assert_same_bits(pinvlearn.spark.fit(ESTIMATOR, frame, **COLUMNS), serial())
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def test_numbers_far_from_zero_and_with_gaps(frame):
+    """Days since some epoch: the work is still spread, and the tree is the one over the numbers."""
+    from pyspark.sql import functions
+
+    days = 20_000 + 3 * np.arange(len(blocks()))
+    moved = frame.withColumn("block", functions.expr("20000 + 3 * block"))
+    tree, plan = Tree(), ESTIMATOR.plan(*blocks()[0])
+    for day, block in zip(days, blocks(), strict=True):
+        if len(block[1]):
+            tree.add(plan.summary(*block, block_id=("days", int(day))))
+    model = pinvlearn.spark.fit(ESTIMATOR, moved, **COLUMNS, source="days")
+    assert_same_bits(model, clone(ESTIMATOR).fit_summary(tree.result(), plan))
 
 
 def test_one_worker():
@@ -124,6 +139,12 @@ def test_a_bad_entry_is_named(spark):
     damaged[STARTS[5] + 7] = np.inf
     with pytest.raises(ValueError, match=r"^block .*5\): X contains infinity.*row 7, column 2 .*c"):
         pinvlearn.spark.fit(ESTIMATOR, spark.createDataFrame(table(c=damaged)), **COLUMNS)
+
+
+def test_rows_without_a_place(spark):
+    holes = table().set_column(7, "row", pa.array([None, *ROW[1:].tolist()], pa.int64()))
+    with pytest.raises(ValueError, match="block 0 of .* 1 rows have no value in 'row'"):
+        pinvlearn.spark.fit(ESTIMATOR, spark.createDataFrame(holes), **COLUMNS)
 
 
 def test_rows_given_twice(frame):

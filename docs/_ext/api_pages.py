@@ -26,6 +26,7 @@ GROUPS = {
     "Linear algebra": ("pinvlearn.functional", "pinvlearn.linalg"),
     "Stop rules": ("pinvlearn.linalg.stop",),
     "Metrics": ("pinvlearn.metrics",),
+    "Blocks of rows": ("pinvlearn.engines.sources",),
     "Displays": ("pinvlearn.displays",),
     "Saving and loading": ("pinvlearn.persistence",),
     "Others": ("pinvlearn",),

@@ -92,7 +92,13 @@ def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
         )
     if y is None:
         raise ValueError("y is missing: give the targets, as chunks or partitions like those of X.")
+    if sample_weight is not None and isinstance(y, str) != isinstance(sample_weight, str):
+        raise TypeError("Give names of columns for both y and sample_weight, or for neither.")
     if isinstance(y, str):
+        known = list(getattr(X, "columns", ()))
+        absent = [name for name in (y, sample_weight) if name is not None and name not in known]
+        if absent:
+            raise ValueError(f"X has no column {absent[0]!r}; it has {known or 'no names'}.")
         split = dask.delayed(_split, pure=False)
         return [split(part, y, sample_weight) for part in X.to_delayed()]
     rows = X.chunks[0] if isinstance(X, dask.array.Array) else None

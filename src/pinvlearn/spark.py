@@ -47,8 +47,8 @@ def fit(
     label : str or list of str
         The column to learn, or several for many targets.
     block : str
-        The column with the number of the block: integers of at least 0, 10,000 to 100,000 rows
-        each, and few gaps.
+        The column with the number of the block, an integer of at least 0.  10,000 to 100,000 rows
+        are a good size.
     order : str or list of str
         Columns by which the rows of a block are sorted; no two of its rows may be equal in them.
     weight : str, optional
@@ -125,7 +125,7 @@ def _fit_frame(
     first = frame.where(f"`{block}` = {numbers[0]}").orderBy(*order).toArrow()
     head = split(first, f"block {numbers[0]}")
     plan, source = planned(estimator, head[0], head[1], source)
-    summary = fold(plan, frame, split, source, block=block, order=order, last=int(numbers[-1]))
+    summary = fold(plan, frame, split, source, block=block, order=order, numbers=numbers)
     counted = sum(past - first for _, first, past in summary.blocks)
     if counted != len(numbers):
         raise RuntimeError(

@@ -30,16 +30,17 @@ def fold(
     *,
     block: str,
     order: Sequence[str],
-    last: int,
+    numbers: Any,
 ) -> Any:
-    """The summary of a data frame whose column `block` numbers its blocks, up to `last`.
+    """The summary of a data frame whose column `block` holds the `numbers` of its blocks.
 
     `split` makes (X, y[, w]) of the table of one block, whose rows are sorted by `order`.
     """
     from pyspark.sql import functions
 
-    shift, tasks = _tasks(last + 1, frame.sparkSession)
-    task = functions.shiftright(functions.col(block).cast("long"), shift).cast("int")
+    shift, tasks = _tasks(numbers, frame.sparkSession)
+    number = functions.col(block).cast("long") - int(numbers[0] >> shift << shift)
+    task = functions.shiftright(number, shift).cast("int")
 
     def summary(number: int, table: Any) -> Any:
         name = f"block {number} of {source!r}"
@@ -55,7 +56,7 @@ def fold(
 
 def fold_source(plan: Any, blocks: Sequence[Any], source: str, session: Any) -> Any:
     """The summary of a sequence that every worker can read, such as row groups of files."""
-    shift, tasks = _tasks(len(blocks), session)
+    shift, tasks = _tasks(np.arange(len(blocks)), session)
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         numbers = (
@@ -69,11 +70,13 @@ def fold_source(plan: Any, blocks: Sequence[Any], source: str, session: Any) -> 
     return _received(session.range(0, tasks, 1, tasks).mapInArrow(run, "node binary"))
 
 
-def _tasks(blocks: int, session: Any) -> tuple[int, int]:
-    """(shift, count): block i belongs to task i >> shift, so a task holds whole nodes."""
+def _tasks(numbers: Any, session: Any) -> tuple[int, int]:
+    """(shift, count): blocks of one number >> shift share a task, which so has whole nodes."""
     most = TASKS_PER_CORE * session.sparkContext.defaultParallelism
-    shift = (-(-blocks // most) - 1).bit_length()
-    return shift, (blocks - 1 >> shift) + 1
+    shift = 0
+    while (count := len(np.unique(numbers >> shift))) > most:
+        shift += 1
+    return shift, count
 
 
 def _sent(blocks: Iterator[Any]) -> Iterator[Any]:
@@ -126,7 +129,9 @@ def _check_order(table: Any, order: Sequence[str], name: str) -> None:
     import pyarrow.compute as pc
 
     same = np.ones(len(table) - 1, dtype=bool)
-    for column in table.select(order).columns:
+    for key, column in zip(order, table.select(order).columns, strict=True):
+        if column.null_count:
+            raise ValueError(f"{name}: {column.null_count} rows have no value in {key!r}.")
         same &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
     if same.any():
         row = int(np.flatnonzero(same)[0])
