@@ -121,7 +121,7 @@ class Pivots:
 
     def whitening(self) -> Array:
         """L⁻ᵀ for LLᵀ = k(P, P): F is k(X, P) L⁻ᵀ, and L is its rows at P."""
-        L = self._Ft[: len(self.pivots), self.pivots].T
+        L = np.take(self._Ft[: len(self.pivots)], self.pivots, axis=1).T  # in Fortran order
         for i in range(len(L)):
             L[i, i + 1 :] = 0.0  # zero but for rounding
         inverse: Array = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0]
