@@ -33,6 +33,9 @@ GROUPS = {
 }
 """Heading → how a module's name begins; the longest that fits a public name's module wins."""
 
+SUMMARIES = ("Gram", "Triangle", "Tree", "fold", "load_summary", "Schema", "fingerprint")
+SUMMED = "Sums over rows that learners solve from, in files or memory: add, forget, merge."
+
 FACTORS = ("Problem", "Dense", "Spectral", "CholeskyFactor")
 
 HEAD = """\
@@ -67,6 +70,7 @@ def write_api(app: Sphinx, config: Config) -> None:
             parts += [heading(group), *map(listing, filter(None, (functions, classes)))]
     parts += [heading("Solvers"), SOLVERS, listing(solvers, "pinvlearn.solvers")]
     parts += [GIVEN, listing(FACTORS, "pinvlearn.factors")]
+    parts += [heading("Summaries"), SUMMED, listing(SUMMARIES, "pinvlearn.summaries")]
     page = "\n\n".join(parts) + "\n"
 
     folder.mkdir(exist_ok=True)

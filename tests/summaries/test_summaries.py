@@ -223,7 +223,11 @@ class TestForgetting:
         with pytest.raises(ValueError, match="cannot be forgotten"):
             one - Gram.of(MAP, X, CLASSES)
         with pytest.raises(ValueError, match="cannot be forgotten"):
-            Gram.of(MAP, X[:50], CLASSES[:50]) - Gram.of(MAP, 100 * X[50:], CLASSES[50:])
+            Gram.of(MAP, X[:20], TARGETS[:20]) - Gram.of(MAP, X[50:60], TARGETS[50:60])
+        with pytest.raises(ValueError, match="cannot be forgotten"):
+            Gram.of(MAP, X[:10], TARGETS[:10]) - Gram.of(MAP, X[:5], 1.1 * TARGETS[:5])
+        with pytest.raises(ValueError, match="cannot be forgotten"):
+            Gram.of(MAP, X[:10], TARGETS[:10]) - Gram.of(MAP, X[:5], TARGETS[:5], np.full(5, 1.1))
 
     def test_a_triangle_says_what_to_do_instead(self):
         one = Triangle.of(MAP, X, CLASSES)

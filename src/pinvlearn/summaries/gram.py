@@ -155,26 +155,22 @@ class Gram:
     def __sub__(self, other: Any) -> Gram:
         """Forget rows that were added; exact to rounding, of which it keeps account.
 
-        Where more than 4 of 16 digits would be lost it warns; where more than 8, it raises.
+        Where more than 4 of 16 digits would be lost it warns; where more than 8, it raises.  It
+        raises too where what is left could not come from any rows, (p + t)³/3 flops to find out.
         """
         same_kind(self, other)
         schema = self.schema.united(other.schema)
         blocks = remove_ranges(self.blocks, other.blocks)
         products = self._widened(schema) - other._widened(schema)
         n_rows, mass = self.n_rows - other.n_rows, self.mass + other.mass
-        floor = -(10.0**-DIGITS_REFUSED) * mass
-        counts = np.diagonal(products.TT)
-        if (
-            n_rows < 0.0
-            or np.diagonal(products.HH).min(initial=0.0) < floor
-            or counts.min() < -(10.0**-DIGITS_REFUSED) * np.diagonal(self.products.TT).max()
-        ):
+        rounding = 10.0**-DIGITS_REFUSED * mass / max(self.products.magnitude, 1e-300)
+        if n_rows < 0.0 or not products.possible(rounding, self._widened(schema)):
             raise ValueError(
-                "these rows cannot be forgotten: more would be taken away than was added. Give "
-                "rows, targets and weights as they were when they were added."
+                "these rows cannot be forgotten: they are not among those that were added, or not "
+                "as they are given here. Give rows, targets and weights as they were then."
             )
         left = products.magnitude
-        if n_rows == 0.0 and left <= -floor:  # nothing is left: what remains is rounding
+        if n_rows == 0.0 and left <= 10.0**-DIGITS_REFUSED * mass:  # what remains is rounding
             nothing = Products.zeros(schema.n_columns, schema.n_targets)
             return Gram(nothing, schema, blocks)
         lost = np.log10(mass / left) if left > 0.0 else np.inf

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, is_sparse, times
+from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, is_sparse, lapack, times
 
 PANEL = 512
 """Rows of a p × p array worked on at a time where a second such array would be too much."""
@@ -118,6 +118,19 @@ class Products:
         HT[:, where] = self.HT
         TT[np.ix_(where, where)] = self.TT
         return Products(self.HH, HT, TT)
+
+    def possible(self, rounding: float, before: Products) -> bool:
+        """Whether these are the products of any rows: whether they are positive semidefinite.
+
+        Up to `rounding`, in units of the products `before` something was taken away.
+        """
+        q, p = len(self.TT), len(self.HH)
+        S = np.empty((q + p, q + p), order="F")
+        S[:q, :q], S[q:, :q], S[q:, q:] = self.TT, self.HT, self.HH
+        allowed = rounding * np.concatenate([np.diagonal(before.TT), np.diagonal(before.HH)])
+        S[np.diag_indices_from(S)] += np.where(allowed > 0.0, allowed, 1.0)
+        _, info = lapack("potrf", S)(S, lower=True, overwrite_a=True, clean=False)
+        return bool(info == 0)
 
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, about the weighted means if there is an intercept.
