@@ -71,3 +71,18 @@ def test_classes_become_labels(folder):
     assert Y.shape == (150, 6)
     assert np.array_equal(Y.sum(axis=1), np.ones(150))
     assert X.data == pytest.approx(np.log1p(np.load(folder / "news20_2000.npz")["X_data"]))
+
+
+def test_speed_sparse(folder, monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.speed.sparse.warm_up", lambda: None)
+    sets = ["--datasets", "bibtex", "bms_webview2", "--alphas", "0.1", "1", "--repeats", "1"]
+    assert cli.run_command(["speed-sparse", *sets, "--out", str(folder)]) == 0
+    content = json.loads((folder / "speed-sparse.json").read_text())
+    ours = [r for r in content["records"] if r["method"] == "auto"]
+    assert len(ours) == 4
+    assert all(record["as_good"] for record in ours)
+    assert any(record["not_run"].startswith("cannot") for record in content["records"]
+               if "not_run" in record)  # fmt: skip
+    shown = " ".join(content["findings"])
+    assert "fastest peer of equal error" in shown
+    assert "fastpi with T dense" in shown

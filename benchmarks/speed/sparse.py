@@ -107,7 +107,11 @@ def measure(args: argparse.Namespace, piece: Mapping[str, Any]) -> Iterator[Reco
         if name.startswith("gram") and A.shape[1] > args.most_columns:
             yield {"method": name, "not_run": f"{A.shape[1]} columns"}
             continue
-        record = _until_as_good(A, settings, optimal, args, limit)
+        try:
+            record = _until_as_good(A, settings, optimal, args, limit)
+        except ValueError:
+            yield {"method": name, "not_run": f"cannot find {k} of {min(A.shape)}"}
+            continue
         yield {"method": name, "k": k, **record}
         if name == OURS:
             limit = args.patience * record["cpu_seconds"]

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import pinvlearn._validation
 from pinvlearn import frobenius_error, pinv, svd
-from pinvlearn._arrays import gram, normal_times, sparse_times
+from pinvlearn._arrays import gram, merged_rows, normal_times, sparse_times
 from pinvlearn.linalg.chebyshev import EXCESS
 
 EPS = np.finfo(float).eps
@@ -178,6 +178,31 @@ class TestProducts:
         for B in (twice, shuffled.tocsr(), shuffled.tocsc()):
             np.testing.assert_allclose(gram(B), (A.T @ A).toarray())
         assert twice.nnz == 2 * A.nnz
+
+
+class TestMergedRows:
+    def test_the_gram_matrix_stays(self):
+        A = scipy.sparse.vstack([skewed(60, 40)] * 3 + [scipy.sparse.csr_array((9, 40))])
+        A = scipy.sparse.csr_array(A)[np.random.default_rng(0).permutation(189)]
+        B = merged_rows(A)
+        assert B.shape[0] <= 61
+        np.testing.assert_allclose((B.T @ B).toarray(), (A.T @ A).toarray(), rtol=1e-14)
+
+    def test_few_equal_rows_are_left(self):
+        A = scipy.sparse.random_array((60, 40), density=0.3, rng=0, format="csr")
+        assert merged_rows(A).shape == A.shape
+
+    def test_rows_that_only_share_a_key_are_left(self, monkeypatch):
+        monkeypatch.setattr(np.random, "default_rng", lambda _: SameForAll())
+        A = scipy.sparse.csr_array(np.tile(np.eye(4), (10, 1)))
+        assert merged_rows(A).shape == A.shape
+
+
+class SameForAll:
+    """A generator that gives every column of a matrix the same number."""
+
+    def standard_normal(self, size):
+        return np.ones(size)
 
 
 @pytest.mark.parametrize("sparse_targets", [False, True])

@@ -20,6 +20,7 @@ from pinvlearn._arrays import (
     gram_work,
     is_operator,
     is_sparse,
+    merged_rows,
     normal_times,
     squared_norm,
     transposed,
@@ -133,8 +134,10 @@ class _Normal:
             forming, applying = A.shape[0] * n**2 / DENSE_RATE, 4 * A.shape[0] * n / DENSE_RATE
         if forming + columns * 2 * n**2 / DENSE_RATE < columns * applying:
             self.G = gram(A)
-        elif A.dtype != np.float64 and hasattr(A, "astype"):
-            self.A = A.astype(np.float64)
+        elif hasattr(A, "astype"):
+            self.A = A.astype(np.float64, copy=False)
+            # Finding equal rows costs about what a product of 30 columns does.
+            self.A = merged_rows(self.A) if is_sparse(A) and columns > 300 else self.A
         source = self.A if self.G is None else self.G
         if n * width >= SINGLE_PAYS and hasattr(source, "astype"):
             self.single = source.astype(np.float32)
