@@ -15,7 +15,7 @@ import numpy as np
 _FAST = {"contract", "nsz"}
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": _FAST, "error_model": "numpy"}
 
-WIDTH = 64
+WIDTH = 96
 """Columns that `normal` takes at a time: their part of X and Z stays in the second-level cache."""
 
 

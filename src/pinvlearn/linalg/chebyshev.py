@@ -166,7 +166,7 @@ class _Space:
             self.rotate(single=False)
             self.settled = True
             return 0
-        self.X = _orthonormal(self.normal(self.normal(self.X)))
+        self.X, _ = thin_qr(self.normal(self.normal(self.X)))
         self.rotate(single=most > 0)
         extra = self.X.shape[1] - self.rank
         first = DEGREE - (5 * extra >= self.rank) - (2 * extra >= self.rank)
@@ -201,7 +201,7 @@ class _Space:
         return 0.5 * growth / max(rest, 1e3 * eps * float(values.sum()), 1e-300)
 
     def filter(self, degree: int) -> None:
-        """X ← p(AᵀA)X with the Chebyshev polynomial of [0, θ], column-scaled and orthonormal."""
+        """X ← p(AᵀA)X with the Chebyshev polynomial of [0, θ], made orthonormal."""
         edge = float(self.values[(self.rank + len(self.values)) // 2 - 1])
         if edge <= 0.0:  # the block holds all of A
             return
@@ -210,11 +210,10 @@ class _Space:
         degree = max(1, min(degree, int(acosh(AMPLIFIED) / reach)))
         before, now = self.X, self.image / centre - self.X
         for _ in range(degree - 1):
-            before, now = now, self.normal(now) * (2.0 / centre) - 2.0 * now - before
-        self.X = _orthonormal(now / np.maximum(column_norms(now), 1e-300))
-
-
-def _orthonormal(Y: Array) -> Array:
-    Q, _ = thin_qr(np.asfortranarray(Y))
-    Q, _ = thin_qr(Q)
-    return Q
+            following = self.normal(now)
+            following *= 2.0 / centre
+            following -= 2.0 * now
+            following -= before
+            before, now = now, following
+        self.X, _ = thin_qr(now)
+        self.X, _ = thin_qr(self.X)

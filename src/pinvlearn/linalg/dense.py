@@ -94,7 +94,8 @@ class Triplets:
     def svd(self, dtype: Any, report: Report) -> SVD:
         """The frozen factors in the given precision."""
         U, s, Vt = (x.astype(dtype, copy=False) for x in (self.U, self.s, self.V.T))
-        return sign_fixed(U, s, Vt, report)
+        # only vectors that were rotated may have lost the signs they were given
+        return sign_fixed(U, s, Vt, report) if self.redone else SVD(U, s, Vt, report)
 
 
 def triplets(A: Matrix, V: Array, k: int) -> Triplets:
