@@ -132,7 +132,9 @@ class Updating:
         """Take rows away again, as if they had never been added.
 
         Exact to rounding for a map that keeps nothing of the rows (random layers, given centres)
-        and a given alpha.  Rows that were decayed are given with their present weight.
+        and a given alpha.  Rows that were decayed are given with their present weight.  A summary
+        knows no rows: others than those added are noticed only where no rows could give what is
+        left.  A class stays known when its last row is forgotten.
 
         Parameters
         ----------
