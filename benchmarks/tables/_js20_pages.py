@@ -41,7 +41,7 @@ def tables(records: list[Record]) -> list[Table]:
         for key in ("p1", "p3"):
             if any(key in record for record in own):
                 name = f"{dataset}: P@{key[1]} of A⁺Y (Fig. 5)"
-                made.append(_grid(own, name, lambda cell, key=key: _mean(cell, key)))
+                made.append(_grid(_on_common_splits(own), name, lambda cell, k=key: _mean(cell, k)))
     learned = of(records, kind="learning")
     if learned:
         made += [_learners(learned), _paths(records)]
@@ -89,6 +89,17 @@ def _grid(own: list[Record], caption: str, cell: Callable[[list[Record]], Any]) 
             notes += [f"{method} at α = {alpha:g} not run: {why}." for why in skipped]
         rows.append(row)
     return Table(caption, ["method", *(f"α = {a:g}" for a in alphas)], rows, [" ".join(notes)])
+
+
+def _on_common_splits(own: list[Record]) -> list[Record]:
+    """Only the splits that every method ran at a rank ratio: slow ones have but the first."""
+    kept = []
+    for alpha in distinct(own, "alpha"):
+        ran = [r for r in of(own, alpha=alpha) if "not_run" not in r]
+        splits = [{r["split"] for r in of(ran, method=m)} for m in distinct(ran, "method")]
+        common = set.intersection(*splits) if splits else set()
+        kept += [r for r in of(own, alpha=alpha) if "not_run" in r or r["split"] in common]
+    return [r for r in own if r in kept]
 
 
 def _seconds(cell: list[Record]) -> Any:
