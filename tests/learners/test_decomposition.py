@@ -184,6 +184,8 @@ def test_partial_fit_says_what_it_cannot_do(cls, rng):
         cls(2).partial_fit(scipy.sparse.random_array((5, 20_000), density=1e-3))
     with pytest.raises(ValueError, match="between"):
         cls(5).partial_fit(X)
+    with pytest.raises(ValueError, match="squares of X overflow"):
+        cls(2).partial_fit(X * 1e200)
     model = cls(2).partial_fit(X)
     before = model.components_
     with pytest.raises(ValueError, match="NaN"):
@@ -251,6 +253,7 @@ def test_minkas_choice_is_scikit_learns():
         assert FastPCA("mle").fit(X).n_components_ == theirs
         assert in_pieces(FastPCA("mle"), X, [20]).n_components_ == theirs
     assert likely_rank(np.array([1.0, 1e-30, 1e-30]), 10) == 1
+    assert likely_rank(np.array([2.0, 1.0, 1.0, 1.0]), 50) == 1  # no cut between equal ones
     with pytest.raises(ValueError, match="3 rows and 5 columns"):
         FastPCA("mle").partial_fit(np.eye(3, 5)).components_  # noqa: B018
 

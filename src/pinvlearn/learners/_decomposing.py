@@ -22,7 +22,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.linalg.driver import DENSE_ENTRIES, METHODS
+from pinvlearn.linalg.driver import DENSE_ENTRIES
 from pinvlearn.linalg.principal import (
     Axes,
     Scatter,
@@ -37,7 +37,10 @@ from pinvlearn.linalg.stop import Energy, Stop
 SAME_AS = {"full": "exact", "covariance_eigh": "gram"}
 """scikit-learn's names for methods that have another one here."""
 
-SOLVERS = ("auto", *METHODS, *SAME_AS, "arpack")
+SOLVERS = (
+    *("auto", "gram", "exact", "block-krylov", "randomized", "arpack", "adaptive"),
+    *SAME_AS,
+)
 NEED_RANK = ("arpack", "block-krylov", "randomized")
 NORMALIZERS = ("auto", "QR", "LU", "none")
 
@@ -130,7 +133,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     f"partial_fit keeps n_features² numbers; with n_features={X.shape[1]} that is "
                     f"{8e-9 * X.shape[1] ** 2:.0f} GB. Use fit, which needs no such array."
                 )
-            new = Scatter.of(X)
+            with np.errstate(over="ignore", invalid="ignore"):
+                new = Scatter.of(X)
+            if not np.isfinite(np.trace(new.products)):
+                raise ValueError("the squares of X overflow. Divide X by a large number first.")
             for name in self._solved:
                 self.__dict__.pop(name, None)
             self.summary_ = new if seen is None else seen + new

@@ -232,10 +232,11 @@ def likely_rank(variance: Array, n: int) -> int:
         flattened = np.where(index < k, spectrum, noise)
         i, j = np.nonzero(index[:k, None] < index)
         gaps = (spectrum[i] - spectrum[j]) * (1.0 / flattened[j] - 1.0 / flattened[i])
+        if not np.all(gaps > 0.0):  # equal variances cannot be told apart, let alone cut between
+            continue
         free = p * k - k * (k + 1) / 2.0
         halves = (p - index[:k]) / 2.0
-        with np.errstate(divide="ignore"):
-            curvature = np.log(gaps).sum() + len(gaps) * np.log(n)
+        curvature = np.log(gaps).sum() + len(gaps) * np.log(n)
         evidence[k] = (
             (scipy.special.gammaln(halves) - np.log(np.pi) * halves).sum()
             - k * np.log(2.0)
