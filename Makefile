@@ -17,8 +17,9 @@ test test-spark test-faults: export MPLBACKEND = agg
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/pinvlearn compare
 
+# By group: the tests that share a Dask cluster run in one of the two processes.
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # A Spark cluster of two executors on this machine; without Java the tests skip and say so.
 test-spark: $(VENV)/installed-test,spark
