@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 SMALL = [
     "--components", 10, "--pixel-components", 8, "--kernels", 40, "--few-kernels", 20,
-    "--hidden", 40, "--few-hidden", 20, "--epochs", 3, "--iterations", 2, "--svc-rows", 60,
+    "--hidden", 40, "--few-hidden", 20, "--epochs", 3, "--iterations", 2, "--peer-rows", 60,
 ]  # fmt: skip
 
 
