@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 SMALL = [
     "--components", 10, "--pixel-components", 8, "--kernels", 40, "--few-kernels", 20,
-    "--hidden", 40, "--few-hidden", 20, "--epochs", 3, "--iterations", 2, "--boosting-rows", 60,
+    "--hidden", 40, "--few-hidden", 20, "--epochs", 3, "--iterations", 2, "--peer-rows", 60,
 ]  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_every_method(folder, monkeypatch, capsys):
     assert (held_out["part"], held_out["rows"]) == ("held out", 100)
     assert {record["method"] for record in test} == mnist.METHODS.keys()
     rows = {record["method"]: record["rows"] for record in test}
-    assert rows["fields, boosting"] == 60
+    assert rows["fields, SVC"] == 60
     assert rows["fields, RBF network"] == 120
     best = next(record for record in test if record["method"] == "fields, RBF network")
     assert best["accuracy"] > 90

@@ -8,7 +8,13 @@ the test images. Peers have their defaults, C = 10 for SVC, and as many rows, ep
 as stated. Every fit has a process to itself, whose peak memory is given, data and features
 included. The standard error of an accuracy near 99 % is 0.1.
 
-Conclusion: to be written
+Conclusion: behind receptive fields a network of one solve reads more than 99.2 % of the test
+images, with 4,000 kernels as with 8,000, in a minute or two of CPU time and little over a gigabyte;
+what helped most is the normalisation of contrast. On principal components of the pixels it is level
+with SVC, whose fit takes a third of the time. An autoencoder below a random layer gains half a
+point over the layer alone in no more time, a second one nothing; both stay behind kernels.
+Boosting, and SVC on the fields, saw a third of the rows, and ten epochs are not all that a
+perceptron can do.
 """
 
 import argparse
@@ -37,7 +43,11 @@ from pinvlearn import (
 )
 
 NAMES = {"mnist": "MNIST: receptive fields, RBF networks and deep ELM beside SVC, MLP and boosting"}
-TARGETS = {"fields, RBF network": 99.2, "pixels, RBF network": 98.3}
+TARGETS = {
+    "fields, RBF network": 99.2,
+    "fields, RBF network of half the size": 99.2,
+    "pixels, RBF network": 98.3,
+}
 HELD_OUT = 10_000
 FIELDS: dict[str, Any] = {
     "n_filters": 32, "size": 9, "pool": 8, "pool_stride": 4, "contrast": 0.1
@@ -134,9 +144,7 @@ def boosting(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
 METHODS = {
     "fields, RBF network": Method(fields, rbf(0.3), "{kernels} kernels"),
     "fields, RBF network of half the size": Method(fields, rbf(0.3, 0.5), "half as many kernels"),
-    "fields, SVC": Method(fields, svc, "C = 10"),
-    "fields, MLP": Method(fields, mlp, "512, 256 units, {epochs} epochs"),
-    "fields, boosting": Method(fields, boosting, "{iterations} iterations", rows="boosting_rows"),
+    "fields, SVC": Method(fields, svc, "C = 10", rows="peer_rows"),
     "pixels, RBF network": Method(
         pixels, rbf(1.0), "{kernels} kernels, {pixel_components} components"
     ),
@@ -144,7 +152,7 @@ METHODS = {
     "pixels, deep ELM": Method(shades, deep(100), "{hidden} random units on 100 encoded ones"),
     "pixels, SVC": Method(pixels, svc, "C = 10, {pixel_components} components"),
     "pixels, MLP": Method(shades, mlp, "512, 256 units, {epochs} epochs"),
-    "pixels, boosting": Method(shades, boosting, "{iterations} iterations", rows="boosting_rows"),
+    "pixels, boosting": Method(shades, boosting, "{iterations} iterations", rows="peer_rows"),
 }
 
 CANDIDATES = {
@@ -154,9 +162,6 @@ CANDIDATES = {
     "the same, no contrast": Method(fields_with(contrast=None), rbf(0.3)),
     "no contrast, gamma doubled": Method(fields_with(contrast=None), rbf(0.6)),
     "no contrast, random filters": Method(fields_with(contrast=None, filters="random"), rbf(0.3)),
-    "no contrast, 24 filters of 7 × 7, windows of 6 × 6, 3 apart": Method(
-        fields_with(contrast=None, n_filters=24, size=7, pool=6, pool_stride=3), rbf(0.3)
-    ),
     "no contrast, 24 filters of 7 × 7, windows of 4 × 4 side by side": Method(
         fields_with(contrast=None, n_filters=24, size=7, pool=4, pool_stride=4), rbf(0.3)
     ),
@@ -180,7 +185,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hidden", type=int, default=4000, help="random units of the ELMs")
     parser.add_argument("--few-hidden", type=int, default=1500, help="to choose settings with")
     parser.add_argument("--alpha", type=float, default=1e-5)
-    parser.add_argument("--boosting-rows", type=int, default=20_000, help="of boosting")
+    parser.add_argument(
+        "--peer-rows", type=int, default=20_000, help="of boosting, and of SVC on fields"
+    )
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
@@ -266,14 +273,15 @@ def _table(args: argparse.Namespace, records: Sequence[Record]) -> Table:
             f"{r['accuracy']:.2f}",
             r["features_cpu_seconds"],
             r["cpu_seconds"],
-            r["test_seconds"],
             r["peak_gib"],
         ]
         for r in _in_order(records, "test", METHODS)
     ]
-    columns = ["features, method", "size", "rows", "%", "CPU s, features", "CPU s, fit"]
-    columns += ["s, test", "peak GiB"]
-    return Table("The 10,000 test images", columns, rows)
+    columns = ["features, method", "size", "rows", "%", "CPU s, features", "CPU s, fit", "peak GiB"]
+    note = (
+        "CPU seconds: the machine had other work, and wall times, in the JSON, tell mostly of that."
+    )
+    return Table("The 10,000 test images", columns, rows, [note])
 
 
 def _in_order(
