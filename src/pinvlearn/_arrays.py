@@ -361,6 +361,14 @@ def in_parts(function: Callable[[int, int], Any], size: int, parts: int) -> None
         list(pool.map(lambda span: function(*span), spans))
 
 
+def evaluate(map: Any, X: Matrix, out: Array) -> None:
+    """Write a map's dense features into `out`, with no array in between if the map knows how."""
+    if hasattr(map, "into"):
+        map.into(X, out)
+    else:
+        out[...] = to_dense(map(X))
+
+
 MIN_BLOCK_ROWS = 2048
 """Rows per block for narrow maps: large enough for syrk to run at full speed, small enough that
 the block is still in cache, in part, between the map and the product."""

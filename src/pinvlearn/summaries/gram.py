@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import WIDE, Array, is_sparse
+from pinvlearn._arrays import WIDE, Array, evaluate, gram, is_sparse
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.products import Moments, Products, with_ones
+from pinvlearn.summaries.products import Moments, Products
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges, remove_ranges
 
 DIGITS_WARNED, DIGITS_REFUSED = 4, 8
@@ -114,19 +114,9 @@ class Gram:
     @classmethod
     def of_block(cls, block: Block) -> Gram:
         """The summary of rows that were checked."""
-        p, t = block.schema.n_columns, block.schema.n_targets
-        total: Products | None = None
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            for H, T, weights in block.pieces():
-                if p > WIDE and not is_sparse(H):
-                    total = Products.zeros(p, t) if total is None else total
-                    root = 1.0 if weights is None else np.sqrt(weights)[:, None]
-                    total.add_rows(H * root, with_ones(T) * root, map)
-                elif total is None:
-                    total = Products.of(H, T, weights)
-                else:
-                    total += Products.of(H, T, weights)
-        return cls.of_products(Products.zeros(p, t) if total is None else total, block)
+            products = _products(block)
+        return cls.of_products(products, block)
 
     @classmethod
     def of_products(cls, products: Products, block: Block) -> Gram:
@@ -229,6 +219,39 @@ class Gram:
     def load(cls, path: str | os.PathLike[str]) -> Gram:
         """Read a file of `save`; one changed bit anywhere raises ValueError."""
         return read_summary(path, {"Gram": cls})
+
+
+def _products(block: Block) -> Products:
+    """The products of a block, some thousand rows at a time.
+
+    Dense features, ones and targets stand side by side in one array, so that one syrk makes all
+    products; the array is used again for the next rows, since fresh memory costs more than a copy.
+    """
+    p, t = block.schema.n_columns, block.schema.n_targets
+    total, slices = Products.zeros(p, t), block.slices
+    if is_sparse(block.X) and is_sparse(block.map(block.X[:1])):
+        for piece in block.pieces():
+            total += Products.of(*piece)
+        return total
+    room = np.empty((slices[0].stop if slices else 0, p + 1 + t))
+    square = None
+    for part in map(block.part, slices):
+        Z = room[: len(part.T)]
+        evaluate(part.map, part.X, Z[:, :p])
+        Z[:, p] = 1.0
+        Z[:, p + 1 :] = part.T
+        if part.weights is not None:
+            Z *= np.sqrt(part.weights)[:, None]
+        if p > WIDE:
+            total.add_rows(Z[:, :p], Z[:, p:], map)
+        elif square is None:
+            square = gram(Z)
+        else:
+            square += gram(Z)
+    if square is None:
+        return total
+    parts = (square[:p, :p], square[:p, p:], square[p:, p:])
+    return Products(*map(np.ascontiguousarray, parts))
 
 
 def same_kind(one: Any, other: Any) -> None:
