@@ -416,6 +416,19 @@ class TestDigits:
         assert any("refined" in note for note in model.report_.notes)
         np.testing.assert_allclose(model.predict(self.BAD), whole.predict(self.BAD), atol=1e-8)
 
+    def test_a_sequence_ends_at_its_length(self):
+        class Blocks:
+            def __len__(self):
+                return 2
+
+            def __getitem__(_, number):  # never raises IndexError
+                half = slice(100) if number % 2 == 0 else slice(100, None)
+                return self.BAD[half], self.y[half]
+
+        bad = PinvRegressor(alpha=1e-12, solver="cholesky", loo_scoring=None)
+        given = clone(bad).fit_blocks([Blocks()[0], Blocks()[1]])
+        np.testing.assert_array_equal(bad.fit_blocks(Blocks()).coef_, given.coef_)
+
     def test_a_path_leaves_out_what_is_beyond(self):
         model = PinvRegressor().partial_fit(self.BAD, self.y)
         assert model.alpha_ > 0

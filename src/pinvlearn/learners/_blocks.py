@@ -60,7 +60,7 @@ class Reader:
 
     def head(self) -> tuple[Any, Any]:
         """X and y of the first block that has rows."""
-        self._rest = iter(self._blocks)
+        self._rest = self._all()
         for number, block in enumerate(self._rest):
             self._read.append(block)
             X, y, _ = unpacked(block, number)
@@ -71,6 +71,7 @@ class Reader:
     def blocks(self, skip: Callable[[int], bool]) -> Iterator[tuple[int, Callable[[], Any]]]:
         """Number and reader of all blocks but those to skip; only a sequence waits to be read."""
         if self._indexed:
+            self._read.clear()  # so that it is not kept
             for number in range(len(self._blocks)):
                 if not skip(number):
                     yield number, partial(self._blocks.__getitem__, number)
@@ -83,7 +84,13 @@ class Reader:
 
     def again(self) -> Iterator[tuple[int, Any]]:
         """All blocks once more."""
-        return enumerate(iter(self._blocks))
+        return enumerate(self._all())
+
+    def _all(self) -> Iterator[Any]:
+        """A sequence ends at its length, also one that never raises IndexError."""
+        if self._indexed:
+            return (self._blocks[number] for number in range(len(self._blocks)))
+        return iter(self._blocks)
 
 
 def _itself(block: Any) -> Any:
