@@ -417,13 +417,15 @@ class TestDigits:
         np.testing.assert_allclose(model.predict(self.BAD), whole.predict(self.BAD), atol=1e-8)
 
     def test_a_sequence_ends_at_its_length(self):
+        X, y = self.BAD, self.y
+
         class Blocks:
             def __len__(self):
                 return 2
 
-            def __getitem__(_, number):  # never raises IndexError
+            def __getitem__(self, number):  # never raises IndexError
                 half = slice(100) if number % 2 == 0 else slice(100, None)
-                return self.BAD[half], self.y[half]
+                return X[half], y[half]
 
         bad = PinvRegressor(alpha=1e-12, solver="cholesky", loo_scoring=None)
         given = clone(bad).fit_blocks([Blocks()[0], Blocks()[1]])
