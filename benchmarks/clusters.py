@@ -55,8 +55,9 @@ def running(engine: str, workers: int) -> Iterator[Fit]:
 
 @contextmanager
 def _dask(workers: int) -> Iterator[Fit]:
-    import pinvlearn.dask
     from distributed import Client, LocalCluster
+
+    import pinvlearn.dask
 
     options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
     with (
@@ -68,8 +69,9 @@ def _dask(workers: int) -> Iterator[Fit]:
 
 @contextmanager
 def _spark(workers: int) -> Iterator[Fit]:
-    import pinvlearn.spark
     from pyspark.sql import SparkSession
+
+    import pinvlearn.spark
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

@@ -33,6 +33,7 @@ from benchmarks.result import Record, Result, Table
 from benchmarks.rows import Generated, on_disk, together
 from benchmarks.timing import race
 from pinvlearn import ExtremeSVMClassifier
+from pinvlearn._arrays import LEAST_ROWS, MIN_BLOCK_ROWS, WIDE
 
 NAMES = {"speed-extreme-svm": "summaries beside syrk, engines beside the serial fit, updates"}
 TARGETS = {
@@ -69,9 +70,8 @@ def run(args: argparse.Namespace) -> Result:
          " ".join(map(str, TARGETS.get(r["comparison"], ("–",)))), r["note"]]
         for r in records
     ]  # fmt: skip
-    return Result(
-        settings_of(args), [Table("Ratios", columns, rows)], _findings(records), records=records
-    )
+    tables = [Table("Ratios", columns, rows), *_scale(records)]
+    return Result(settings_of(args), tables, _findings(records), records=records)
 
 
 def _findings(records: list[Record]) -> list[str]:
@@ -87,6 +87,37 @@ def _findings(records: list[Record]) -> list[str]:
             f"{'met' if met else 'missed'}). {record['note']}".strip()
         )
     return findings
+
+
+SIZES = ((10**6, 1000), (10**8, 1000), (10**8, 4000), (10**9, 2000), (10**9, 8000), (10**9, 32000))
+WORKERS = (1, 16, 128)
+
+
+def _scale(records: list[Record]) -> list[Table]:
+    """What other sizes take, from the rates of this run: rows × hidden nodes × workers."""
+    measured = {r["hidden"]: r["rows_per_second"] for r in records if "rows_per_second" in r}
+    if not measured:
+        return []
+    rows = []
+    for n, hidden in SIZES:
+        nearest = max((p for p in measured if p <= hidden), default=min(measured))
+        seconds = n / measured[nearest] * (hidden / nearest) ** 2
+        square = 8 * hidden**2 / 2**30
+        tile = 8 * hidden * (2 * MIN_BLOCK_ROWS if hidden <= WIDE else LEAST_ROWS) / 2**30
+        rows.append(
+            [f"{n:,}", hidden, seconds / 3600, *(seconds / 3600 / count for count in WORKERS),
+             square, 3 * square + tile]
+        )  # fmt: skip
+    columns = ["rows", "hidden nodes", "core-hours"]
+    columns += [f"hours on {count} worker{'s' * (count > 1)}" for count in WORKERS]
+    columns += ["summary, GiB", "each worker, GiB"]
+    notes = [
+        "20 features, float64, one core a worker. Cost above the largest size measured, "
+        f"{max(measured)} hidden nodes, is taken to grow with the square of the nodes; reading the "
+        "rows, an engine's tax and the merges (one summary for each level of the tree) come on "
+        "top. A worker holds its sum, a product and one that it merges, and a tile of features."
+    ]
+    return [Table("What other sizes take, computed from these rates", columns, rows, notes)]
 
 
 def accumulation(args: argparse.Namespace) -> Iterator[Record]:

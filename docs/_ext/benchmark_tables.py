@@ -1,7 +1,7 @@
 """Directives that show benchmark results straight from their JSON, so that no figure is typed.
 
 ``.. benchmarks::`` shows every result as a section; ``.. benchmark-findings:: NAME`` the findings
-of one, as a list.
+of one, as a list; ``.. benchmark-table:: NAME NUMBER`` one of its tables, counted from 1.
 """
 
 import json
@@ -59,6 +59,20 @@ class BenchmarkFindings(_FromResults):
         return self.shown(bullets(self.read(path)["findings"]))
 
 
+class BenchmarkTable(_FromResults):
+    """One table of one result, with its notes."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        name, number = self.arguments
+        path = RESULTS / f"{name}.json"
+        if not path.exists():
+            return self.shown(MISSING.format(what=f"``{name}``", name=name))
+        table = self.read(path)["tables"][int(number) - 1]
+        return self.shown("\n\n".join([list_table(table), *map(rst, table["notes"])]))
+
+
 def page(content: Mapping[str, Any], folder: Path, here: Path) -> str:
     """One result as reStructuredText."""
     title = rst(f"{content['name']}: {content['title']}")
@@ -113,4 +127,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directives."""
     app.add_directive("benchmarks", Benchmarks)
     app.add_directive("benchmark-findings", BenchmarkFindings)
+    app.add_directive("benchmark-table", BenchmarkTable)
     return {"parallel_read_safe": True}
