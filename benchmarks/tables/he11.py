@@ -25,6 +25,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--block", type=int, default=16384, help="rows of a block")
     parser.add_argument("--rows", type=int, default=10**6, help="rows of the generator")
+    parser.add_argument("--most-rows", type=int, default=10**6, help="training rows of a set")
     parser.add_argument("--peer-rows", type=int, default=100_000, help="most rows for the peers")
     parser.add_argument(
         "--peer-entries", type=int, default=8_000_000, help="most entries, for wide data"
@@ -68,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Result:
     """The curves by engine, the solutions, then the peers by data set."""
     names = args.datasets or SETS
-    data = cache(lambda name: _split(name, args.rows, args.seed))
+    data = cache(lambda name: _split(name, args.rows, args.most_rows, args.seed))
     absent = [f"{e}: {why}." for e in args.engines if (why := missing(e)) is not None]
     engines = [engine for engine in args.engines if missing(engine) is None]
     with tempfile.TemporaryDirectory() as folder:
@@ -80,13 +82,16 @@ def run(args: argparse.Namespace) -> Result:
         ]
         pieces += [{"kind": "peers", "dataset": name} for name in names]
 
+        reference = cache(lambda name: _reference(args, *data(name), Path(folder) / name))
+
         def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
             if piece["kind"] == "peers":
                 yield from _peers(args, *data(piece["dataset"]))
                 return
             with running(piece["engine"], piece["workers"]) as fit:
                 for name in names:
-                    yield from _curve(args, name, data(name), Path(folder) / name, fit)
+                    place = Path(folder) / name
+                    yield from _curve(args, name, data(name), place, fit, reference)
 
         records = collect(args, pieces, measure)
     curves = [record for record in records if record["kind"] == "curve"]
@@ -100,7 +105,7 @@ def run(args: argparse.Namespace) -> Result:
 # Measuring
 
 
-def _split(name: str, rows: int, seed: int) -> tuple[np.ndarray, ...]:
+def _split(name: str, rows: int, most: int, seed: int) -> tuple[np.ndarray, ...]:
     """Standardised training and test rows, float32 to spare the disk; (X, y, X_test, y_test)."""
     if name == GENERATED:
         blocks = -(-rows // 16384)
@@ -120,8 +125,38 @@ def _split(name: str, rows: int, seed: int) -> tuple[np.ndarray, ...]:
         train, test = np.flatnonzero(~arrays["is_test"]), np.flatnonzero(arrays["is_test"])
     else:
         train, test = random_split(len(X), seed, 0.2)
+    train = train[:most]
     scaler = StandardScaler().fit(X[train])
     return scaler.transform(X[train]), y[train], scaler.transform(X[test]), y[test]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the fits of engines are compared with."""
+
+    outputs: np.ndarray
+    """Of one `fit` to all rows, on the test part."""
+    serial: Any
+    """`fit_blocks` by one thread."""
+    incremental: float
+    """Difference of the model that was given block after block."""
+
+
+def _reference(
+    args: argparse.Namespace,
+    X: np.ndarray,
+    y: np.ndarray,
+    X_test: np.ndarray,
+    y_test: np.ndarray,
+    folder: Path,
+) -> Reference:
+    blocks = on_disk(folder / "reference", X, y, args.block)
+    outputs = _model(args).fit(X.astype(np.float64), y).decision_function(X_test)
+    model = _model(args)
+    for block in blocks:
+        model.partial_fit(*block)
+    incremental = _difference(model.decision_function(X_test), outputs)
+    return Reference(outputs, _model(args).fit_blocks(blocks, quiet=True), incremental)
 
 
 def _curve(
@@ -130,6 +165,7 @@ def _curve(
     data: tuple[np.ndarray, ...],
     folder: Path,
     fit: Callable[[Any, Any], Any],
+    reference: Callable[[str], Reference],
 ) -> Iterator[Record]:
     """Times of growing parts of one set, and how the solutions compare."""
     X, y, X_test, y_test = data
@@ -137,19 +173,18 @@ def _curve(
     for fraction in FRACTIONS:
         n = int(fraction * len(X))
         blocks = on_disk(folder / f"{fraction:g}", X[:n], y[:n], args.block)
+        if fraction == FRACTIONS[0]:
+            fit(model, blocks)  # what happens once does not count
         costs = [cost(partial(fit, model, blocks)) for _ in range(args.repeats)]
         record = {"dataset": name, "fraction": fraction, "rows": n, **_record(costs)}
         if fraction == FRACTIONS[-1]:
-            fitted = costs[-1].value
-            outputs, expected = _outputs(fitted, X_test), _outputs(_batch(args, X, y), X_test)
-            serial = _model(args).fit_blocks(blocks, quiet=True)
+            fitted, known = costs[-1].value, reference(name)
+            halves = _halves(args, X, y, folder, fit).decision_function(X_test)
             record |= {
-                "same_bits": _same_bits(args, fitted, serial),
-                "difference": _difference(outputs, expected),
-                "incremental": _difference(_outputs(_incremental(args, blocks), X_test), expected),
-                "parallel_incremental": _difference(
-                    _outputs(_halves(args, X, y, folder, fit), X_test), expected
-                ),
+                "same_bits": _same_bits(args, fitted, known.serial),
+                "difference": _difference(fitted.decision_function(X_test), known.outputs),
+                "incremental": known.incremental,
+                "parallel_incremental": _difference(halves, known.outputs),
                 "accuracy": 100 * float(np.mean(fitted.predict(X_test) == y_test)),
             }
         yield record
@@ -163,17 +198,6 @@ def _same_bits(args: argparse.Namespace, fitted: Any, serial: Any) -> bool:
     return all(np.array_equal(one, two) for one, two in parts)
 
 
-def _batch(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
-    return _model(args).fit(X.astype(np.float64), y)
-
-
-def _incremental(args: argparse.Namespace, blocks: Any) -> Any:
-    model = _model(args)
-    for X, y in blocks:
-        model.partial_fit(X, y)
-    return model
-
-
 def _halves(args: argparse.Namespace, X: Any, y: Any, folder: Path, fit: Any) -> Any:
     """Two fits of an engine, merged."""
     half = len(X) // 2
@@ -182,10 +206,6 @@ def _halves(args: argparse.Namespace, X: Any, y: Any, folder: Path, fit: Any) ->
         for place, rows in (("first", slice(half)), ("second", slice(half, None)))
     ]
     return parts[0].merge(parts[1])
-
-
-def _outputs(model: Any, X: np.ndarray) -> np.ndarray:
-    return model.decision_function(X)
 
 
 def _difference(outputs: np.ndarray, expected: np.ndarray) -> float:
