@@ -87,10 +87,8 @@ class Reader:
         return enumerate(self._all())
 
     def _all(self) -> Iterator[Any]:
-        """A sequence ends at its length, also one that never raises IndexError."""
-        if self._indexed:
-            return (self._blocks[number] for number in range(len(self._blocks)))
-        return iter(self._blocks)
+        """In order; a sequence ends at its length, also one that never raises IndexError."""
+        return itertools.islice(iter(self._blocks), self.total)
 
 
 def _itself(block: Any) -> Any:
