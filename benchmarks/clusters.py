@@ -104,8 +104,8 @@ def processor_seconds() -> float:
     import psutil
 
     me = psutil.Process()
-    total = 0.0
-    for process in (me, *me.children(recursive=True)):
+    total = time.process_time() + sum(me.cpu_times()[2:4])  # psutil counts in hundredths
+    for process in me.children(recursive=True):
         try:
             total += sum(process.cpu_times()[:4])  # user, system, and both of ended children
         except psutil.NoSuchProcess:

@@ -61,10 +61,12 @@ def test_speed(tmp_path, capsys, monkeypatch):
     assert found["accumulation, 20 hidden"]["ratio"] > 0
     assert found["threads, CPU tax"]["note"] == "Same bits: yes."
     assert found["drift"]["ours_value"] < 1e-6
-    assert any(line.startswith("adding 1,000 rows") for line in content["findings"])
+    assert {"adding 1,000 rows", "threads, speed-up"} <= set(found)
 
 
-def test_he11(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("load", [1.0, 1000.0])
+def test_he11(tmp_path, capsys, monkeypatch, load):
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3))
     np.savez(tmp_path / "electricity_stream.npz", X=X, y=(X[:, 0] > 0).astype(int))
@@ -77,7 +79,7 @@ def test_he11(tmp_path, capsys, monkeypatch):
     assert all(row[3] is True and row[4] < 1e-6 for row in same["rows"])
     assert len(same["rows"]) == 4
     assert [row[0] for row in peers["rows"]] == names
-    assert (tmp_path / "he11.png").exists()
+    assert (tmp_path / "he11.png").exists() == (load == 1.0)  # wall times of a busy machine
 
 
 def test_engines_that_are_not_there_are_named(monkeypatch):

@@ -267,7 +267,7 @@ def _ratio(
 ) -> Record:
     """Ours over the peer's, or the other way round where that is how often ours is better."""
     ratio = None
-    if ours_value is not None and peer_value is not None:
+    if ours_value and peer_value:
         ratio = peer_value / ours_value if smaller_is_better else ours_value / peer_value
     return {
         "comparison": comparison,
