@@ -141,7 +141,6 @@ def test_mistakes(table) -> None:
     assert "no file" in fails(2, "merge", "none.skops", "-o", "x.skops")
     assert "no model file" in fails(2, "update", "none.skops", "b.csv")
     assert "--forget" in fails(2, "update", "m.skops", "b.csv", *OPTIONS, "--forget", "-o", "x.npz")
-    assert "--target" in fails(2, "update", "m.skops", "b.csv")
     damaged = bytearray(Path("b.npz").read_bytes())
     damaged[1000] ^= 4
     Path("b.npz").write_bytes(damaged)
@@ -155,3 +154,12 @@ def test_sums_are_summaries(table) -> None:
     ok("fit", "a.csv", *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
     ok("update", "m.skops", write(table[80:], "b.csv"), *OPTIONS, "-o", "b.npz")
     assert Gram.load("b.npz").n_rows == 70
+
+
+def test_the_target_is_the_column_that_is_no_input(base, table) -> None:
+    write(table[60:], "rest.csv")
+    ok("update", base, "rest.csv", *OPTIONS, "-o", "named.skops")
+    ok("update", base, "rest.csv", "-o", "found.skops")
+    np.testing.assert_array_equal(outputs("named.skops", table), outputs("found.skops", table))
+    write(table[60:].assign(extra=1), "wide.csv")
+    assert "--target" in fails(2, "update", base, "wide.csv")

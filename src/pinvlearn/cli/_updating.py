@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pinvlearn.cli._data import Data
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import take_rows
 from pinvlearn.engines.local import in_threads
@@ -63,6 +64,15 @@ def learner_of(model: Any, path: Path) -> Any:
             USAGE,
         )
     return learner
+
+
+def target_of(model: Any, data: Data) -> str | None:
+    """The one column that the model does not take as input; None where that is not clear."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or data.y is not None or not hasattr(data.X, "columns"):
+        return None
+    others = [str(name) for name in data.X.columns if name not in set(names)]
+    return others[0] if len(others) == 1 else None
 
 
 def summarise(model: Any, learner: Any, X: Any, y: Any, source: str | None) -> Any:
