@@ -18,7 +18,9 @@ Conclusion: provisional, on reduced sizes. The machine had many times the work t
 for, so the curves await a quiet one. The solution is the same to the last bit on every engine and
 number of workers, and agrees with one fit to all rows as far as its condition allows. A peer is
 more accurate on each of the three sets compared: HistGradientBoosting on two, at five to ten times
-our CPU time, and LinearSVC on electricity. None of them can take rows back.
+our CPU time, and LinearSVC on electricity. There the peers and ours learned from the last 10,000
+rows before the test part; from the first 10,000, tried before, ours had 56.1 %, LinearSVC 81.4 %
+and HistGradientBoosting 81.7 %. None of them can take rows back.
 """
 
 import argparse
