@@ -387,7 +387,12 @@ def row_slices(n_rows: int, n_columns: int) -> list[slice]:
     size = 2 * MIN_BLOCK_ROWS
     if n_columns > WIDE:
         size = min(max(BLOCK_ENTRIES // n_columns, LEAST_ROWS), MIN_BLOCK_ROWS)
-    return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
+    return slices(0, n_rows, size)
+
+
+def slices(start: int, stop: int, size: int) -> list[slice]:
+    """start … stop in pieces of the given size."""
+    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
 
 
 def first_bad_entry(X: Array) -> tuple[int, int] | None:

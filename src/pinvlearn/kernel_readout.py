@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, lapack
+from pinvlearn._arrays import Array, IntArray, lapack, slices
 from pinvlearn.factors import EPS, Center, Problem, Score
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout import Readout, refined
@@ -201,7 +201,7 @@ def solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) ->
     2nk².  The condition of M is in these normal equations, so the solution is refined on the rows;
     None where that fails.
     """
-    tiles = [slice(i, min(i + TILE, len(pivots))) for i in range(0, len(pivots), TILE)]
+    tiles = slices(0, len(pivots), TILE)
     watch = Stopwatch()
     with watch("gram"):
         moments = problem.moments

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, Matrix, to_dense
+from pinvlearn._arrays import Array, IntArray, Matrix, slices, to_dense
 from pinvlearn.factors import EPS, Center, CholeskyFactor, Problem, Spectral, solved_rows
 from pinvlearn.selection import TIE, Alpha, as_path, best_of, generalised_cross_validation
 from pinvlearn.solvers import TOLERANCE, Eigen
@@ -194,7 +194,7 @@ def _block_scores(
     """Weighted sum of the rows' scores for every number of columns, a few at a time."""
     score, error, sums = problem.score, Y - mean, np.empty(len(C))
     assert score is not None
-    for columns in _chunks(len(C), max(CHUNK // error.size, 1)):
+    for columns in slices(0, len(C), max(CHUNK // error.size, 1)):
         part = Q[:, columns]
         errors = error[:, None, :] - np.cumsum(part[:, :, None] * C[columns], axis=1)
         leverages = leverage[:, None] + np.cumsum(part**2 * w[:, None], axis=1)
@@ -202,7 +202,3 @@ def _block_scores(
         errors /= (1.0 - leverages).clip(min=10.0 * EPS)[:, :, None]
         sums[columns] = w @ score(Y[:, None, :], Y[:, None, :] - errors)
     return sums
-
-
-def _chunks(stop: int, size: int) -> list[slice]:
-    return [slice(i, min(i + size, stop)) for i in range(0, stop, size)]

@@ -26,6 +26,7 @@ from pinvlearn._arrays import (
     allowed_threads,
     blas_threads,
     is_sparse,
+    slices,
 )
 from pinvlearn.summaries.products import Products, with_ones
 
@@ -97,11 +98,6 @@ class LocalRows:
                 T *= root
             total.add_rows(H, T, lambda add, panels: in_threads(add, panels, self.n_jobs))
         return total
-
-
-def slices(start: int, stop: int, size: int) -> list[slice]:
-    """start … stop in pieces of the given size."""
-    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
 
 
 def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:

@@ -34,8 +34,7 @@ from pinvlearn._validation import (
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
-from pinvlearn.learners._state import forget_fit
-from pinvlearn.learners._state import unchanged_on_failure as unchanged_on_failure
+from pinvlearn.learners._state import rows_of_new_fit, unchanged_on_failure
 from pinvlearn.learners._updates import Updating
 from pinvlearn.readout import Readout, solve
 from pinvlearn.selection import Alpha
@@ -200,17 +199,7 @@ class ReadoutEstimator(Updating, BaseEstimator):
 
     def _fit(self, X: Matrix, y: Any, sample_weight: Any) -> None:
         check_in_memory(X)
-        forget_fit(self)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.__sklearn_tags__().input_tags.sparse else False,
-            dtype=np.float64,
-            multi_output=True,
-            ensure_all_finite=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X, y = rows_of_new_fit(self, X, y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._arrays import Matrix
 from pinvlearn._progress import Rate, progress
 from pinvlearn._validation import (
     check_alpha,
-    check_finite,
     check_in_memory,
     check_jobs,
     generator,
@@ -30,7 +29,7 @@ from pinvlearn._validation import (
 from pinvlearn.engines.local import in_threads
 from pinvlearn.learners._blocks import BlockRows, Reader, resumed, unpacked
 from pinvlearn.learners._plans import Plan, block_source, checked_targets
-from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.learners._state import forget_fit, rows_of_new_fit, unchanged_on_failure
 from pinvlearn.summaries import Gram, Schema, Triangle, fingerprint
 from pinvlearn.summary_readout import kind_for, solve_summary
 
@@ -320,17 +319,7 @@ class Updating:
                 f"class_weight={class_weight!r} needs the totals of all rows, which blocks do not "
                 "know. Give a dict of weights instead."
             )
-        forget_fit(self)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.__sklearn_tags__().input_tags.sparse else False,
-            dtype=np.float64,
-            multi_output=True,
-            ensure_all_finite=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X, y = rows_of_new_fit(self, X, y)
         drawn, notes = self._map_for(X, y)
         schema = self._schema(drawn, X, y)
         if schema.task == "labels" and class_weight is not None:

@@ -37,7 +37,7 @@ from pinvlearn.learners._cells import (
     judge_squared_error,
     leave_one_out_cells,
 )
-from pinvlearn.learners._state import unchanged_on_failure
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.driver import METHODS, decompose, memory
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
@@ -177,8 +177,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Matrix, y: Any) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        forget_fit(self)
         check_choice("method", self.method, ("auto", *METHODS))
         if self.method == "adaptive":
             raise ValueError('method="adaptive" grows to a stop rule; here the rank is given.')

@@ -25,7 +25,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem
-from pinvlearn.learners._state import unchanged_on_failure
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.completion import entries_of, threads
 from pinvlearn.linalg.report import Report, Stopwatch
 
@@ -167,8 +167,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         return self
 
     def _fit(self, pairs: Any, values: Any) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        forget_fit(self)
         rows, cols = check_pairs(pairs)
         if self.shape is None:
             check_values(values)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, is_sparse, lapack, times
+from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, is_sparse, lapack, slices, times
 
 PANEL = 512
 """Rows of a p × p array worked on at a time where a second such array would be too much."""
@@ -16,7 +16,7 @@ PANEL = 512
 
 def panels(p: int) -> list[slice]:
     """Row panels of a p × p array, from the top."""
-    return [slice(i, min(i + PANEL, p)) for i in range(0, p, PANEL)]
+    return slices(0, p, PANEL)
 
 
 def below_diagonal(G: Array) -> Iterator[tuple[slice, Array]]:
