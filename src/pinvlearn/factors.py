@@ -102,10 +102,29 @@ class Problem:
     @cached_property
     def moments(self) -> Moments:
         """Centred second moments, folded over the blocks once."""
-        moments = self.rows.products().moments(self.intercept, overwrite=True)
+        moments = self._products.moments(self.intercept, overwrite=True)
         if not (np.isfinite(moments.magnitude) and np.isfinite(moments.squares).all()):
             self._raise_not_finite()
         return moments
+
+    @cached_property
+    def _products(self) -> Products:
+        """Second moments, of which `moments` uses up HH."""
+        return self.rows.products()
+
+    def formed_products(self) -> Products | None:
+        """Second moments, if a solver formed them: centred ones are moved back and used up.
+
+        No array is copied and no row is read; entries err by eps of the raw products.
+        """
+        if "moments" not in vars(self):
+            return None
+        moments = self.moments
+        HH = moments.shifted(0.0)
+        if self.intercept:
+            mean = moments.H_mean
+            HH = blas("ger", HH)(moments.total, mean, mean, a=HH, overwrite_a=True)
+        return replace(self._products, HH=HH.T)
 
     def _raise_not_finite(self) -> None:
         """Find the feature that is not finite, now that a sum over all of them is not."""

@@ -56,6 +56,8 @@ PARTS = frozenset(
         "pinvlearn.features.random_layer.Stack",
         "pinvlearn.features.rbf.RadialBasis",
         "pinvlearn.features.receptive_fields.Fields",
+        "pinvlearn.learners._kept.KeptRows",
+        "pinvlearn.learners._kept.KeptSums",
         "pinvlearn.learners.pinv.GivenMap",
         "pinvlearn.linalg.completed.Completed",
         "pinvlearn.linalg.principal.Scatter",

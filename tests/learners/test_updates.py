@@ -236,29 +236,157 @@ class TestSolvingLater:
         assert "need rows" in str(caught.value.__cause__)
         assert not hasattr(ELMRegressor(30, **FIXED).partial_fit(X, TARGETS), "predict_interval")
         assert hasattr(model.fit(X, CLASSES), "predict_proba")
-        assert not hasattr(model, "summary_")
-
-    def test_after_fit_there_is_nothing_to_add_to(self):
-        model = ELMClassifier(30, **FIXED).fit(X, CLASSES)
-        for name in ("partial_fit", "forget", "merge"):
-            assert not hasattr(model, name)
         with pytest.raises(AttributeError) as caught:
-            _ = model.partial_fit
-        assert "keeps no summary" in str(caught.value.__cause__)
-
-    def test_the_extreme_svm_keeps_its_summary(self):
-        half = slice(150)
-        model = ExtremeSVMClassifier(30, **FIXED).fit(X[half], CLASSES[half])
-        model.partial_fit(X[150:], CLASSES[150:])
-        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES))
-        model.forget(X[half], CLASSES[half])
-        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X[150:], CLASSES[150:]))
+            _ = ExtremeSVMClassifier().predict_proba
+        assert "CalibratedClassifierCV" in str(caught.value.__cause__)
 
     def test_another_alpha_needs_no_rows(self):
         model = ExtremeSVMClassifier(30, **FIXED).fit(X, CLASSES)
         model.set_params(alpha=5.0).fit_summary(model.summary_)
         other = ExtremeSVMClassifier(30, alpha=5.0, random_state=0).fit(X, CLASSES)
-        np.testing.assert_array_equal(outputs(model), outputs(other))
+        close(model, other, 1e-13)
+
+
+KEEPING = [name for name in LEARNERS if name not in ("elm by qr", "elm without ridge")]
+FEW = {"few": slice(30), "many": slice(150)}  # of 30 units: rows are kept, or sums
+
+
+class TestAfterFit:
+    """A plain fit is gone on from where the map keeps nothing of the rows and there is a ridge."""
+
+    @pytest.fixture(params=KEEPING, ids=lambda name: name.replace(" ", "-"))
+    def learner(self, request):
+        return clone(LEARNERS[request.param])
+
+    @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("first", FEW.values(), ids=FEW)
+    def test_add_forget_and_merge(self, learner, first, weights):
+        y, rest = targets(learner), slice(first.stop, N)
+        y = y % 4 if y.ndim == 1 else y  # so that a few rows have all classes
+
+        def fitted(rows):
+            return clone(learner).fit(*given(rows))
+
+        def given(rows):
+            return X[rows], y[rows], None if weights is None else weights[rows]
+
+        whole = fitted(slice(N))
+        close(fitted(first).partial_fit(*given(rest)[:2], sample_weight=given(rest)[2]), whole)
+        close(fitted(first).merge(fitted(rest)), whole)
+        close(fitted(slice(N)).forget(*given(rest)), fitted(first))
+        assert whole.plan().summary(*given(rest)).n_rows == N - first.stop
+
+    @pytest.mark.parametrize("count", [25, 100])
+    def test_classes_grow(self, count):
+        model = ELMClassifier(30, **FIXED)
+        order = ORDER[np.r_[20 : 20 + count, :20, 20 + count : N]]
+        model.fit(X[order[:count]], CLASSES[order[:count]])
+        assert 1 < len(model.classes_) < 7
+        model.partial_fit(X[order[count:]], CLASSES[order[count:]])
+        close(model, ELMClassifier(30, **FIXED).fit(X, CLASSES))
+
+    @pytest.mark.parametrize("first", FEW.values(), ids=FEW)
+    @pytest.mark.parametrize("form", [np.float32, scipy.sparse.csr_array, scipy.sparse.csr_matrix])
+    @pytest.mark.parametrize("y", [LABELS, CLASSES > 3, TARGETS[:, :1], TARGETS[:, 0]])
+    def test_forms(self, y, form, first, tmp_path):
+        """Several labels, two classes, a column and a vector of targets; what a file keeps."""
+        rows = form(np.float32(X))
+        kind = ELMRegressor if y.dtype == float else ELMClassifier
+        model = kind(30, **FIXED).fit(rows[first], y[first])
+        pinvlearn.save(model, tmp_path / "model.skops")
+        for again in (pinvlearn.load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(model))):
+            again.partial_fit(rows[first.stop :], y[first.stop :])
+            close(again, kind(30, **FIXED).fit(rows, y))
+
+    @pytest.mark.parametrize("solver", ["cholesky", "eigen", "auto"])
+    @pytest.mark.parametrize("alpha", ["auto", [1e-3, 1.0], 1e-9])
+    def test_ways_to_the_sums(self, solver, alpha):
+        """Sums are those of the rows, whatever was factored on the way."""
+        model = ELMClassifier(30, alpha=alpha, solver=solver, random_state=0).fit(X, CLASSES)
+        sums = model.plan().summary(X, CLASSES)
+        for name, mine in model.summary_.arrays().items():
+            np.testing.assert_allclose(mine, sums.arrays()[name], rtol=1e-12, atol=1e-10)
+        assert model.summary_.n_rows == N
+        np.testing.assert_allclose(model.summary_.mass, sums.mass)
+
+    def test_a_wide_map(self, monkeypatch):
+        monkeypatch.setattr("pinvlearn.engines.local.WIDE", 10)
+        model = ELMClassifier(30, **FIXED).fit(X[:150], CLASSES[:150])
+        model.partial_fit(X[150:], CLASSES[150:])
+        close(model, ELMClassifier(30, **FIXED).fit(X, CLASSES))
+
+    @pytest.mark.parametrize("weight", [{0: 2.0, 3: 0.5}, "balanced"], ids=["dict", "balanced"])
+    def test_class_weights(self, weight):
+        model = ELMClassifier(30, class_weight=weight, **FIXED).fit(X[:150], CLASSES[:150])
+        if weight != "balanced":
+            close(model.partial_fit(X[150:], CLASSES[150:]), clone(model).fit(X, CLASSES))
+            return
+        for change in (model.partial_fit, model.forget):
+            with pytest.raises(ValueError, match="totals"):
+                change(X[150:], CLASSES[150:])
+        with pytest.raises(ValueError, match="totals"):
+            model.merge(model)
+
+    @pytest.mark.parametrize("first", FEW.values(), ids=FEW)
+    def test_what_needs_rows_is_there_until_rows_change(self, first):
+        classifier = ELMClassifier(30, **FIXED).fit(X[first], CLASSES[first])
+        regressor = ELMRegressor(30, **FIXED).fit(X[first], TARGETS[first])
+        before = classifier.predict_proba(X), regressor.predict_interval(X)
+        _ = classifier.summary_, regressor.summary_
+        np.testing.assert_array_equal(classifier.predict_proba(X), before[0])
+        np.testing.assert_array_equal(regressor.predict_interval(X), before[1])
+        with pytest.raises(ValueError, match="NaN"):
+            classifier.partial_fit(X[:1] * np.nan, CLASSES[:1])
+        np.testing.assert_array_equal(classifier.predict_proba(X), before[0])
+        for change in ("partial_fit", "forget"):
+            for model, y in ((classifier, CLASSES), (regressor, TARGETS)):
+                model.fit(X[first], y[first])
+                getattr(model, change)(X[:10], y[:10])
+                for name in ("predict_proba", "predict_interval", "loo_predictions_"):
+                    assert not hasattr(model, name)
+                assert model.report_.reason.startswith("normal equations of the summary")
+
+    def test_the_rows_are_a_copy(self):
+        rows, y, weights = X[:25].copy(), TARGETS[:25].copy(), WEIGHTS[:25].copy()
+        model = PinvRegressor(lambda X: np.tanh(np.hstack([X] * 6)), **FIXED)
+        model.fit(rows, y, sample_weight=weights)
+        for array in (rows, y, weights):
+            array[:] = 7.0
+        model.partial_fit(X[25:], TARGETS[25:], sample_weight=WEIGHTS[25:])
+        close(model, clone(model).fit(X, TARGETS, sample_weight=WEIGHTS))
+
+    @pytest.mark.parametrize(
+        ("model", "reason"),
+        [
+            (
+                RBFNetworkClassifier(20),
+                "centres were drawn from training rows, and with such a map",
+            ),
+            (RBFNetworkClassifier(centers=CENTERS, gamma="scale"), "width was taken"),
+            (PinvClassifier(PCA(2)), "features were fitted"),
+            (ELMClassifier(20, alpha=0), "R factor"),
+            (ELMClassifier(20, alpha=0.1, solver="qr"), "R factor"),
+            (ExtremeSVMClassifier(20, solver="svd"), "R factor"),
+            (ELMClassifier(20, solver="fast-svd"), "needs all rows at once"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_where_nothing_is_kept(self, model, reason):
+        assert hasattr(model, "partial_fit")
+        model.fit(X, CLASSES)
+        for name in ("partial_fit", "forget", "merge"):
+            with pytest.raises(AttributeError) as caught:
+                getattr(model, name)
+            said = str(caught.value.__cause__)
+            assert reason in said
+            assert "Start with partial_fit or fit_blocks" in said
+        assert not hasattr(model, "summary_")
+
+    def test_a_size_that_was_chosen(self):
+        model = ELMClassifier("loo", max_hidden=20, random_state=0).fit(X, CLASSES)
+        with pytest.raises(AttributeError) as caught:
+            _ = model.partial_fit
+        assert "give a number instead" in str(caught.value.__cause__)
 
 
 class TestForgetting:
@@ -326,7 +454,7 @@ class TestMerging:
         with pytest.raises(ValueError, match="is in both"):
             one.merge(clone(one).fit_blocks(cut(CLASSES, 100)))
         with pytest.raises(ValueError, match="has no summary"):
-            one.merge(clone(one).fit(X, CLASSES))
+            one.merge(clone(one).set_params(solver="qr").fit(X, CLASSES))
         np.testing.assert_array_equal(outputs(one), before)
 
     def test_names_of_sources(self):

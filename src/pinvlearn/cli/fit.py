@@ -135,6 +135,7 @@ def fit(
         _updating.fit(pipeline, X, y, _updating.source_of(data))
     else:
         pipeline.fit(X, y)
+        vars(learner).pop("_kept", None)  # a file of p² more numbers is for --updatable
     seconds = time.perf_counter() - start
     for message in learner.report_.notes:
         output.note(message)

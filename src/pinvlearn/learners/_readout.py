@@ -34,6 +34,7 @@ from pinvlearn._validation import (
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
+from pinvlearn.learners._kept import kept_of
 from pinvlearn.learners._state import rows_of_new_fit, unchanged_on_failure
 from pinvlearn.learners._updates import Updating
 from pinvlearn.readout import Readout, solve
@@ -112,7 +113,9 @@ ATTRIBUTES = """
     report_ : Report
         What was done, why, how exactly, and how long it took.
     summary_ : Gram or Triangle
-        Sums over the rows, where they came in pieces (`partial_fit`, `fit_blocks`, `fit_summary`).
+        Sums over the rows, to add to and take from: where they came in pieces (`partial_fit`,
+        `fit_blocks`, `fit_summary`), and after `fit` where the map keeps nothing of the rows and
+        there is a ridge.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn."""
 
@@ -143,14 +146,20 @@ class FeatureMap(Protocol):
 
 
 def _has_leave_one_out(estimator: Any) -> bool:
-    if "summary_" in vars(estimator):
+    fitted = vars(estimator)
+    if "loo_predictions_" in fitted:
+        return True
+    if "loo_scoring" not in estimator.get_params(deep=False):
+        raise AttributeError(
+            f"This needs leave-one-out predictions, which {type(estimator).__name__} never makes. "
+            "Use ELMClassifier, or put scikit-learn's CalibratedClassifierCV around it."
+        )
+    if "summary_" in fitted and estimator.loo_scoring is not None:
         raise AttributeError(
             "This needs leave-one-out predictions, and those need rows. A model that learned from "
-            "summaries (partial_fit, fit_blocks, fit_summary) keeps none; use fit."
+            "summaries (partial_fit, forget, merge, fit_blocks, fit_summary) keeps none; use fit."
         )
-    if estimator.loo_scoring is None or (
-        "report_" in vars(estimator) and "loo_predictions_" not in vars(estimator)
-    ):
+    if estimator.loo_scoring is None or "report_" in fitted:
         raise AttributeError(
             "This needs leave-one-out predictions, which a fit with loo_scoring=None does not "
             'make. Fit with loo_scoring="mse" (or "accuracy" for a classifier).'
@@ -173,6 +182,11 @@ class ReadoutEstimator(Updating, BaseEstimator):
 
     def _take_schema(self, schema: Schema) -> None:
         """Set what a summary says of the targets."""
+        raise NotImplementedError
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The shape of one row's targets, as they were given."""
         raise NotImplementedError
 
     def _decoded(self, readout: Readout) -> None:
@@ -209,6 +223,7 @@ class ReadoutEstimator(Updating, BaseEstimator):
         Y, weights, score = self._encoded(y, sample_weight)
         judge = score if self.loo_scoring is not None else None
         self.map_, readout, notes = self._solved(X, y, Y, weights, judge)
+        self._map_notes = tuple(notes)
         self._take(readout, notes)
 
     def _take(self, readout: Readout, notes: Iterable[str]) -> None:
@@ -235,7 +250,11 @@ class ReadoutEstimator(Updating, BaseEstimator):
             return Problem(rows, self._intercept, score, solver_stream)
 
         drawn, solver, more = self._sized(drawn, problem, solver, alpha)
-        return drawn, solve(problem(drawn, drawn.n_columns), solver, alpha), [*notes, *more]
+        final = problem(drawn, drawn.n_columns)
+        readout = solve(final, solver, alpha)
+        keep = self._why_nothing_is_kept() is None
+        self._kept = kept_of(final, X, Y, weights) if keep else None
+        return drawn, readout, [*notes, *more]
 
     def _sized(
         self,
@@ -341,6 +360,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         self._multilabel = schema.task == "labels"
         self.classes_ = np.arange(schema.n_targets) if self._multilabel else schema.classes
 
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (len(self.classes_),) if self._multilabel else ()
+
     def _score(self, accuracy: Score) -> Score:
         return squared_error_score if self.loo_scoring == "mse" else accuracy
 
@@ -422,6 +445,10 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
 
     def _take_schema(self, schema: Schema) -> None:
         self._one_target = schema.one_target
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return () if self._one_target else (len(self.coef_),)
 
     def _decoded(self, readout: Readout) -> None:
         coef, intercept, left_out = readout.coef.T, readout.intercept, readout.leave_one_out

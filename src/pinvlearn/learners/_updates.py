@@ -38,6 +38,9 @@ Summary = Gram | Triangle
 SOLVED = ("coef_", "intercept_", "alpha_", "alphas_", "rank_", "report_", "gcv_scores_")
 """Attributes that follow from the summary and are made when they are asked for."""
 
+LEFT_OUT = ("loo_scores_", "loo_predictions_", "temperature_", "_loo_errors")
+"""Attributes that need rows."""
+
 
 def _can_update(estimator: Any) -> bool:
     reason = estimator._why_not_updatable()
@@ -46,13 +49,17 @@ def _can_update(estimator: Any) -> bool:
     return True
 
 
-def _has_summary_if_fitted(estimator: Any) -> bool:
-    if "map_" in vars(estimator) and "summary_" not in vars(estimator):
+def _can_go_on(estimator: Any) -> bool:
+    _can_update(estimator)
+    fitted = vars(estimator)
+    if "map_" in fitted and "summary_" not in fitted and fitted.get("_kept") is None:
+        reason = estimator._why_nothing_is_kept() or "it was not meant to be updated"
         raise AttributeError(
-            "This model was fitted by fit, which keeps no summary of its rows, so none can be "
-            "added or taken away. Start with partial_fit or fit_blocks, for any number of rows."
+            "This model was fitted by fit, which kept no sums of its rows, so none can be added or "
+            f"taken away: {reason.rstrip('.')}. Start with partial_fit or fit_blocks, for any "
+            "number of rows."
         )
-    return _can_update(estimator)
+    return True
 
 
 class Updating:
@@ -72,7 +79,30 @@ class Updating:
         """Why this learner cannot learn from summaries; None if it can."""
         return None
 
+    def _why_nothing_is_kept(self) -> str | None:
+        """Why `fit` leaves nothing that rows can be added to; None if it does."""
+        if self._why_not_updatable() is not None:
+            return self._why_not_updatable()
+        if self._map_memory is not None:
+            return f"{self._map_memory}, and with such a map the sums' p² numbers are not kept"
+        try:
+            kind = kind_for(self._solver(), check_alpha(self.alpha))
+        except ValueError as error:
+            return str(error)
+        if kind is Triangle:
+            return (
+                'alpha=0 and the solvers "qr" and "svd" need an R factor, and fit keeps sums only'
+            )
+        return None
+
     def __getattr__(self, name: str) -> Any:
+        if name == "summary_" and vars(self).get("_kept") is not None:
+            schema = self._schema(self.map_, self.n_features_in_, self._shape)
+            if schema.task == "classes":
+                schema = schema.with_classes(self.classes_)
+            self.summary_ = self._kept.summary(self.map_, schema)
+            del self._kept
+            return self.summary_
         # Only reached where the attribute is not there: solve if it follows from the summary.
         if name in SOLVED and "summary_" in vars(self) and "report_" not in vars(self):
             with unchanged_on_failure(self):
@@ -82,7 +112,7 @@ class Updating:
         # The usual error, or that of a method which says why it is not available.
         return object.__getattribute__(self, name)
 
-    @available_if(_has_summary_if_fitted)
+    @available_if(_can_go_on)
     def partial_fit(
         self,
         X: Matrix,
@@ -93,9 +123,12 @@ class Updating:
     ) -> Any:
         """Add rows; the solution is that of one fit to all rows, however they were cut up.
 
-        The map is drawn at the first call: a random layer from the seed alone, centres from the
-        rows of that call.  The weights are solved for when they are next needed.  With
-        ``alpha="auto"`` generalised cross-validation chooses, which needs no rows.
+        Goes on from `fit` where that keeps its sums: the map keeps nothing of the rows (random
+        layers, given centres and widths, inputs as they are) and there is a ridge, with the solver
+        "auto", "cholesky" or "eigen".  From nothing, the map is drawn at the first call: a random
+        layer from the seed alone, centres from the rows of that call.  The weights are solved for
+        when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
+        which needs no rows; what needs rows, such as probabilities, is gone.
 
         Parameters
         ----------
@@ -126,7 +159,7 @@ class Updating:
                 self._start(plan, _with_classes(plan.summary(X, y, sample_weight), classes))
         return self
 
-    @available_if(_has_summary_if_fitted)
+    @available_if(_can_go_on)
     def forget(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
         """Take rows away again, as if they had never been added.
 
@@ -158,7 +191,7 @@ class Updating:
             self._replace_summary(self.summary_ - self._plan().summary(X, y, sample_weight))
         return self
 
-    @available_if(_has_summary_if_fitted)
+    @available_if(_can_go_on)
     def merge(self, other: Any) -> Any:
         """Add all rows that another model or summary has learned from.
 
@@ -177,6 +210,7 @@ class Updating:
             _check_has_summary(other)
             other = other.summary_
         with unchanged_on_failure(self):
+            self._plan()  # refuses weights that rows of both would change
             self._replace_summary(self.summary_.merged(other))
         return self
 
@@ -321,25 +355,25 @@ class Updating:
             )
         X, y = rows_of_new_fit(self, X, y)
         drawn, notes = self._map_for(X, y)
-        schema = self._schema(drawn, X, y)
+        schema = self._schema(drawn, X.shape[1], y.shape[1:])
         if schema.task == "labels" and class_weight is not None:
             raise ValueError("class_weight is not defined for multi-label targets; use None.")
         checked_targets(y, schema)
         return Plan(drawn, schema, kind, class_weight, type(self).__name__, tuple(notes))
 
-    def _schema(self, drawn: Any, X: Matrix, y: Any) -> Schema:
-        """The schema of summaries, before any class is known."""
-        task, columns = "targets", 1 if np.ndim(y) == 1 else y.shape[1]
+    def _schema(self, drawn: Any, n_features: int, shape: tuple[int, ...]) -> Schema:
+        """The schema of summaries, before any class is known; `shape` is that of one row of y."""
+        task, columns = "targets", shape[0] if shape else 1
         if is_classifier(self):
             task = "labels" if columns > 1 else "classes"
         names = getattr(self, "feature_names_in_", None)
         return Schema(
             task,
             fingerprint(drawn),
-            X.shape[1],
+            n_features,
             int(drawn.n_columns),
             n_targets=0 if task == "classes" else columns,
-            one_target=np.ndim(y) == 1 or task == "classes",
+            one_target=not shape or task == "classes",
             classes=np.empty(0) if task == "classes" else None,
             feature_names=None if names is None else tuple(names),
         )
@@ -388,7 +422,7 @@ class Updating:
 
     def _replace_summary(self, summary: Summary) -> None:
         """Take a new summary; what followed from the old one is gone."""
-        for name in (*SOLVED, "loo_scores_", "loo_predictions_", "temperature_"):
+        for name in (*SOLVED, *LEFT_OUT, "_kept"):
             vars(self).pop(name, None)
         self.summary_ = summary
         self._take_schema(summary.schema)
@@ -405,8 +439,8 @@ def _check_has_summary(other: Any) -> None:
     check_is_fitted(other)
     if not hasattr(other, "summary_"):
         raise ValueError(
-            f"this {type(other).__name__} has no summary of its rows, which fit does not keep. Fit "
-            "it by partial_fit or fit_blocks."
+            f"this {type(other).__name__} has no summary of its rows: fit kept none. Fit it by "
+            "partial_fit or fit_blocks."
         )
 
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix
-from pinvlearn._validation import check_alpha, check_jobs
-from pinvlearn.engines.local import LocalRows, in_threads, tree
-from pinvlearn.factors import Score
+from pinvlearn._arrays import Matrix
 from pinvlearn.features.random_layer import Inputs, Offset
 from pinvlearn.learners._maps import draw_random
-from pinvlearn.learners._plans import checked_targets
 from pinvlearn.learners._readout import FeatureMap, ReadoutClassifier, documented
-from pinvlearn.readout import Readout
-from pinvlearn.summaries import Gram
-from pinvlearn.summaries.block import Block
-from pinvlearn.summary_readout import kind_for, solve_summary
 
 
 @documented
@@ -30,8 +21,8 @@ class ExtremeSVMClassifier(ReadoutClassifier):
     alpha is 1/v.  A row belongs to the class with the largest output, Eq. (8).
 
     E'E and E'Y are sums over rows, so rows can be added (`partial_fit`), taken away (`forget`),
-    and learned from in pieces elsewhere (`merge`), and the solution is that of one fit.  `fit`
-    keeps `summary_` for this.  The last of `coef_` is the offset r; `intercept_` is 0.
+    and learned from in pieces elsewhere (`merge`), and the solution is that of one fit.  The last
+    of `coef_` is the offset r; `intercept_` is 0.
 
     Cost: mp² + mdp flops for m rows, d features and p hidden units; p² + 2048·p memory; p³/3
     flops to solve again.
@@ -82,8 +73,9 @@ class ExtremeSVMClassifier(ReadoutClassifier):
         generalised cross-validation chooses.""",
         "solver": """
     solver : str or solver, default="auto"
-        "cholesky" or "eigen" of a Gram summary, "qr" or "svd" of an R factor, which keeps more
-        digits and cannot forget; "auto" is "cholesky" where alpha is one number above 0.""",
+        "cholesky" or "eigen" of the sums, "qr" or "svd" of an R factor, which keeps more digits,
+        cannot forget, and is kept by `partial_fit` and `fit_blocks`, not by `fit`; "auto" or any
+        other, as in `ELMClassifier`.""",
     }
 
     loo_scoring = None  # a summary has no rows to leave out
@@ -129,21 +121,3 @@ class ExtremeSVMClassifier(ReadoutClassifier):
     @property
     def _intercept(self) -> bool:
         return False  # the offset is the map's last column, and is penalised
-
-    def _solved(
-        self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
-    ) -> tuple[FeatureMap, Readout, list[str]]:
-        alpha, solver, n_jobs = check_alpha(self.alpha), self._solver(), check_jobs(self.n_jobs)
-        kind = kind_for(solver, alpha)
-        drawn, notes = self._map_for(X, y)
-        schema = self._schema(drawn, X, y)
-        block = Block.checked(drawn, X, checked_targets(y, schema), weights, None, schema)
-        if kind is Gram:
-            rows = LocalRows(drawn, X, block.T, weights, drawn.n_columns, n_jobs)
-            self.summary_ = Gram.of_products(rows.products(), block)
-        else:
-            parts = in_threads(lambda part: kind.of_block(block.part(part)), block.slices, n_jobs)
-            self.summary_ = tree(parts, operator.add)
-        self._map_notes = tuple(notes)
-        rows = LocalRows(drawn, X, Y, weights, drawn.n_columns, n_jobs)
-        return drawn, solve_summary(self.summary_, self._intercept, solver, alpha, rows), notes

@@ -101,6 +101,17 @@ class Schema:
             M = M[:, 1:]
         return np.column_stack([np.eye(1 + t, 1), M])
 
+    @property
+    def indicators(self) -> Array:
+        """M with [1, Y]·M = [1, T], the other way round."""
+        if self.task == "targets":
+            return self.signs
+        up = np.eye(self.n_targets)
+        if self.task == "classes" and self.n_targets == 2:
+            up = np.array([[-1.0, 1.0]])
+        M = np.vstack([np.ones((1, self.n_targets)), up]) / 2.0
+        return np.column_stack([np.eye(len(M), 1), M])
+
     def header(self) -> dict[str, Any]:
         """All but the classes, for a file."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != _KEPT}
