@@ -264,8 +264,14 @@ def normal_times(A: Matrix, X: Array) -> Array:
 
     A, X = A.tocsr(), np.ascontiguousarray(X, dtype=A.dtype)
     Z, columns = np.empty_like(X), X.shape[1]
-    parts = max(-(-columns // WIDTH), min(allowed_threads(), columns // 16))
-    in_parts(lambda i, j: normal(A.indptr, A.indices, A.data, X, Z, i, j), columns, parts)
+    width = min(WIDTH, max(16, columns // allowed_threads()))
+    blocks = slices(0, columns, width)
+
+    def multiply(i: int, j: int) -> None:
+        for block in blocks[i:j]:
+            normal(A.indptr, A.indices, A.data, X, Z, block.start, block.stop)
+
+    in_parts(multiply, len(blocks), len(blocks))
     return Z
 
 

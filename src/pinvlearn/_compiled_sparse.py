@@ -15,7 +15,7 @@ import numpy as np
 _FAST = {"contract", "nsz"}
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": _FAST, "error_model": "numpy"}
 
-WIDTH = 96
+WIDTH = 64
 """Columns that `normal` takes at a time: their part of X and Z stays in the second-level cache."""
 
 
@@ -56,14 +56,10 @@ def times(indptr: Any, indices: Any, data: Any, X: Any, Y: Any, first: int, last
             p += 4
 
 
-@numba.njit(**_OPTIONS)
-def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, last: int) -> None:
-    """Columns first … last - 1, at most WIDTH, of Z = AᵀA·X in one pass over A.
-
-    A row's products with X are used at once and never stored, so the m × k matrix A·X, whose
-    traffic is most of the time of two separate products, does not come to be.
-    """
-    n, w = len(X), last - first
+@numba.njit(inline="always")
+def _normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, w: int) -> None:
+    """Columns first … first + w - 1 of Z = AᵀA·X."""
+    n = len(X)
     x_part = np.empty((n, w), X.dtype)
     z_part = np.zeros((n, w), X.dtype)
     y = np.empty(w, X.dtype)
@@ -75,16 +71,29 @@ def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, las
         for c in range(w):
             y[c] = 0.0
         for p in range(start, end):
-            a, x = data[p], x_part[indices[p]]
+            a, j = data[p], indices[p]
             for c in range(w):
-                y[c] += a * x[c]
+                y[c] += a * x_part[j, c]
         for p in range(start, end):
-            a, z = data[p], z_part[indices[p]]
+            a, j = data[p], indices[p]
             for c in range(w):
-                z[c] += a * y[c]
+                z_part[j, c] += a * y[c]
     for j in range(n):
         for c in range(w):
             Z[j, first + c] = z_part[j, c]
+
+
+@numba.njit(**_OPTIONS)
+def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, last: int) -> None:
+    """Columns first … last - 1, at most WIDTH, of Z = AᵀA·X in one pass over A.
+
+    A row's products with X are used at once and never stored, so the m × k matrix A·X, whose
+    traffic is most of the time of two separate products, does not come to be.
+    """
+    if last - first == WIDTH:  # loops whose length the compiler knows are a sixth faster
+        _normal(indptr, indices, data, X, Z, first, WIDTH)
+    else:
+        _normal(indptr, indices, data, X, Z, first, last - first)
 
 
 @numba.njit(**_OPTIONS)

@@ -10,9 +10,11 @@ import scipy.sparse
 from threadpoolctl import threadpool_limits
 
 import pinvlearn._validation
+from matrices import with_spectrum
 from pinvlearn import frobenius_error, pinv, svd
 from pinvlearn._arrays import gram, merged_rows, normal_times, sparse_times
 from pinvlearn.linalg.chebyshev import EXCESS
+from pinvlearn.linalg.orthonormal import basis, column_norms
 
 EPS = np.finfo(float).eps
 CLAIM_ALL = ("auto", "gram", "fastpi", "exact")
@@ -95,6 +97,27 @@ def test_auto_says_what_it_takes_for_a_sparse_matrix(options, method):
     report = svd(skewed(), rng=0, **options).report
     assert report.method == method
     assert "sparse" in report.reason
+
+
+@pytest.mark.parametrize("scale", [1e-55, 1e-12, 1e12, 1e55])
+def test_filters_in_single_precision_stay_in_its_range(scale):
+    A = skewed(900, 600)
+    plain, scaled = (svd(M, 30, method="chebyshev", rng=0) for M in (A, A * scale))
+    np.testing.assert_allclose(scaled.s / scale, plain.s, rtol=1e-6)
+    assert np.abs(scaled.U.T @ scaled.U - np.eye(30)).max() <= 10 * EPS * sum(A.shape)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e12])
+@pytest.mark.parametrize("unequal", [1.0, 1e10])
+def test_a_basis_without_its_triangle_is_that_of_qr(condition, unequal):
+    Y = with_spectrum(300, 20, np.logspace(0.0, -np.log10(condition), 20))
+    Y = np.ascontiguousarray(Y * np.logspace(0.0, np.log10(unequal), 20))
+    Q = basis(Y)
+    assert Q.flags.c_contiguous
+    Q = basis(Q)
+    assert np.abs(Q.T @ Q - np.eye(20)).max() <= 300 * EPS
+    outside = Y - Q @ (Q.T @ Y)
+    assert np.all(column_norms(outside) <= 300 * EPS * condition * column_norms(Y))
 
 
 def test_the_filtered_error_is_known_for_nothing():

@@ -28,15 +28,39 @@ def thin_qr(Y: Array) -> tuple[Array, Array]:
     Scaling the columns first keeps a block of very unequal norms from looking ill conditioned.
     One call leaves Q orthonormal to about eps·cond(Y)²; callers that need more call twice.
     """
-    norms = column_norms(Y)
+    R = _cholesky(Y)
+    if R is None:
+        return _householder(Y)
+    return blas("trsm", R, Y)(1.0, R, np.asfortranarray(Y), side=1), R
+
+
+def basis(Y: Array) -> Array:
+    """Q of `thin_qr` for a block in C order, and in C order.
+
+    A product with R⁻¹ is three times as fast as solving with R, and loses eps·cond(Y) beside the
+    eps·cond(Y)² of Cholesky; but then Y = QR holds to no more.
+    """
+    R = _cholesky(Y)
+    if R is None:
+        return np.ascontiguousarray(_householder(Y)[0])
+    inverse, _ = lapack("trtri", R)(R)
+    Q: Array = blas("trmm", inverse, Y)(1.0, inverse, Y.T, trans_a=1).T
+    return Q
+
+
+def _cholesky(Y: Array) -> Array | None:
+    """R with YᵀY = RᵀR, or None where it could not be trusted."""
+    R = Y.T @ Y
+    norms = np.sqrt(np.diagonal(R))
     if not np.all(norms > 0.0):
-        return _householder(Y)
-    scaled = np.asfortranarray(Y / norms)
-    R, info = lapack("potrf", scaled)(scaled.T @ scaled, lower=False, clean=True)
+        return None
+    R /= norms
+    R /= norms[:, None]
+    R, info = lapack("potrf", R)(R, lower=False, clean=True)
     if info != 0 or np.diagonal(R).min() < CHOLESKY_LIMIT * np.sqrt(np.finfo(Y.dtype).eps):
-        return _householder(Y)
-    Q = blas("trsm", R, scaled)(1.0, R, scaled, side=1, overwrite_b=True)
-    return Q, R * norms
+        return None
+    scaled: Array = R * norms
+    return scaled
 
 
 def _householder(Y: Array) -> tuple[Array, Array]:

@@ -248,20 +248,26 @@ def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
 
 def signed(V: Array) -> Array:
     """V with the largest entry of each column positive."""
-    if not V.size:
-        return V
-    largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
-    return V * np.where(largest < 0.0, -1.0, 1.0).astype(V.dtype) if (largest < 0.0).any() else V
+    signs = _signs(V)
+    return V if signs is None else V * signs
 
 
 def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
     """An `SVD` in which the largest entry of each right vector is positive."""
-    if len(s) and Vt.shape[1]:
-        largest = Vt[np.arange(len(s)), np.argmax(np.abs(Vt), axis=1)]
-        if (largest < 0.0).any():  # else two copies are saved
-            signs = np.where(largest < 0.0, -1.0, 1.0).astype(s.dtype)
-            U, Vt = U * signs, Vt * signs[:, None]
+    signs = _signs(Vt.T)
+    if signs is not None:  # else two copies are saved
+        U, Vt = U * signs, Vt * signs[:, None]
     return SVD(U, s, Vt, report)
+
+
+def _signs(V: Array) -> Array | None:
+    """±1 for each column, or None where all are to stay as they are."""
+    if not V.size:
+        return None
+    low, high = V.min(axis=0), V.max(axis=0)
+    wrong, tied = -low > high, -low == high
+    wrong[tied] = V[:, tied].argmin(axis=0) < V[:, tied].argmax(axis=0)  # the first decides
+    return np.where(wrong, -1.0, 1.0).astype(V.dtype) if wrong.any() else None
 
 
 def _as_block(B: Matrix, shape: tuple[int | None, int | None], dtype: Any, name: str) -> Array:
