@@ -136,6 +136,22 @@ def test_weights_and_other_learners(dask_client, estimator):
     assert_same_bits(pinvlearn.dask.fit(estimator, *arrays(X, y, W)), expected)
 
 
+def test_few_digits_are_refined_or_kept(scheduler):
+    """Where a Gram summary has too few: the blocks are read again, or "qr" keeps the R factor."""
+    bad = X @ np.diag(np.logspace(0, -7, 4)) @ (np.eye(4) - 0.5)  # a reflection: like scales
+    estimator = PinvClassifier(alpha=1e-13, loo_scoring=None)
+    exact = clone(estimator).set_params(solver="svd").fit(bad, Y).decision_function(bad)
+    for solver in ("auto", "qr"):
+        estimator.set_params(solver=solver)
+        model = pinvlearn.dask.fit(estimator, *arrays(bad, Y))
+        assert any("refined" in note for note in model.report_.notes) == (solver == "auto")
+        np.testing.assert_allclose(model.decision_function(bad), exact, rtol=0, atol=1e-7)
+        assert_same_bits(model, serial(estimator, blocks(bad, Y)))
+    summary = clone(estimator).set_params(solver="auto").partial_fit(bad, Y)
+    with pytest.raises(ValueError, match='larger alpha; or start again with solver="qr"'):
+        summary.predict(bad)
+
+
 def test_threads_and_workers_agree(dask_client):
     from distributed import Client, LocalCluster
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -16,8 +16,16 @@ except ModuleNotFoundError as missing:
         "pinvlearn.dask needs Dask: pip install pinvlearn[dask]", name="dask"
     ) from missing
 
-from pinvlearn.engines.dask import fold
+from pinvlearn._arrays import Array, Matrix, slices
+from pinvlearn.engines.dask import computed, fold
+from pinvlearn.engines.local import keep_one_blas_thread
+from pinvlearn.learners._blocks import BlockRows
 from pinvlearn.learners._plans import planned
+
+T = TypeVar("T")
+
+BATCH = 256
+"""Blocks whose parts of a gradient, p × t numbers for some thousand rows, come back at once."""
 
 
 def fit(
@@ -28,6 +36,7 @@ def fit(
     Workers make a summary of each block and merge them along a fixed tree over the blocks'
     numbers; what comes back is solved here.  The same blocks give the same bits as `fit_blocks`,
     for any number of workers, whatever order they finish in, and if some are lost on the way.
+    Where the summary has too few digits workers read the blocks again, to refine the solution.
 
     Cost: that of `fit_blocks`, and p² numbers sent for about every block, for p columns of the
     map.  Each worker needs memory for a block and a few times p² numbers.
@@ -72,7 +81,30 @@ def fit(
     blocks = _blocks(X, y, sample_weight)
     head = _head(blocks)
     plan, source = planned(estimator, head[0], head[1], source)
-    return clone(estimator).fit_summary(fold(plan, blocks, source), plan)
+    summary = fold(plan, blocks, source)
+    model = clone(estimator)
+    model._start(plan, summary)
+    model._solve(_DaskRows(plan, summary.schema, lambda: enumerate(blocks), None))
+    return model
+
+
+class _DaskRows(BlockRows):
+    """Rows of delayed blocks; workers read them again where a solution must be refined."""
+
+    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
+        """function(H, Y, weights) of every piece of every block, in order."""
+        shared = dask.delayed((self.plan, self.schema, function), pure=False, traverse=False)
+        of_block = dask.delayed(_of_pieces, pure=False)
+        tasks = [of_block(shared, number, block) for number, block in self.read()]
+        for batch in slices(0, len(tasks), BATCH):
+            for pieces in computed(tasks[batch]):
+                yield from pieces
+
+
+def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:
+    keep_one_blas_thread()
+    plan, schema, function = shared
+    return list(BlockRows(plan, schema, lambda: iter([(number, block)]), 1).each(function))
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:

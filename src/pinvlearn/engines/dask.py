@@ -33,12 +33,18 @@ def fold(plan: Any, blocks: Sequence[Any], source: str) -> Any:
         if len(nodes) % 2:
             whole.append(nodes.pop())
         nodes = [merge(a, b) for a, b in zip(nodes[::2], nodes[1::2], strict=True)]
+    return summaries.fold(computed(whole))
+
+
+def computed(tasks: Sequence[Any]) -> Sequence[Any]:
+    """The results of tasks, with one BLAS thread each."""
     with (
         # Dask warns of graphs above 10 MB and advises to scatter; see above.
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GB"}),
         blas_threads().limit(limits=1),  # for schedulers whose workers are threads in here
     ):
-        return summaries.fold(dask.compute(*whole))
+        results: Sequence[Any] = dask.compute(*tasks)
+        return results
 
 
 def _summary(plan: Any, block: Any, block_id: tuple[str, int]) -> Any:
