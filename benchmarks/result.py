@@ -52,6 +52,33 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": float(np.median(values)), "low": min(values), "high": max(values)}
 
 
+def compared(
+    comparison: str,
+    ours: str,
+    peer: str,
+    ours_value: float | None,
+    peer_value: float | None,
+    note: str = "",
+    *,
+    smaller_is_better: bool = False,
+    **more: Any,
+) -> Record:
+    """Ours over the peer's, or the other way round where that is how often ours is better."""
+    ratio = None
+    if ours_value and peer_value:
+        ratio = peer_value / ours_value if smaller_is_better else ours_value / peer_value
+    return {
+        "comparison": comparison,
+        "ours": ours,
+        "peer": peer,
+        "ours_value": ours_value,
+        "peer_value": peer_value,
+        "ratio": ratio,
+        "note": note,
+        **more,
+    }
+
+
 def plain(value: Any) -> Any:
     """The value with NumPy scalars, tuples and mappings turned into what JSON has."""
     if isinstance(value, Mapping):

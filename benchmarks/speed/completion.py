@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import cmfrec_als, myfm_gibbs, surprise_svd
 from benchmarks.files import load_ratings, random_split
-from benchmarks.result import Record, Result, Table
+from benchmarks.result import Record, Result, Table, compared
 from benchmarks.threads import limit
 from benchmarks.timing import race
 from pinvlearn import PartialSVD
@@ -131,12 +131,13 @@ def iterations(args: argparse.Namespace) -> Iterator[Record]:
         solver = "Cholesky" if rank == 10 else "conjugate gradients"
         best = min("cg", "cholesky", key=lambda name: per[name])
         for name in ("cg", "cholesky"):
-            yield _ratio(
+            yield compared(
                 f"als, rank {rank}, iteration" + ("" if name == best else " (other solver)"),
                 f"als ({solver}), CPU seconds",
                 f"cmfrec ({'conjugate gradients' if name == 'cg' else 'Cholesky'})",
                 per["ours"],
                 per[name],
+                smaller_is_better=True,
             )
 
 
@@ -171,7 +172,8 @@ def to_best(args: argparse.Namespace) -> Iterator[Record]:
         f"als: RMSE {ours[1]:.4f} in {ours[2]} iterations, Surprise: {peer[1]:.4f} in {peer[2]} "
         "epochs."
     )
-    yield _ratio("als to its best", "als, CPU seconds", "Surprise SVD", ours[0], peer[0], note)
+    names = ("als, CPU seconds", "Surprise SVD")
+    yield compared("als to its best", *names, ours[0], peer[0], note, smaller_is_better=True)
     common = max(ours[1], peer[1]) + WITHIN
     timings = []
     for fit, errors in (
@@ -180,7 +182,7 @@ def to_best(args: argparse.Namespace) -> Iterator[Record]:
     ):
         n = next(n for n, e in zip(EPOCHS, errors, strict=True) if e <= common)
         timings.append(race({"fit": lambda: fit(n)}, repeats=args.repeats)["fit"].cpu_seconds)  # noqa: B023
-    yield _ratio(f"als to RMSE {common:.4f}", "als, CPU seconds", "Surprise SVD", *timings)
+    yield compared(f"als to RMSE {common:.4f}", *names, *timings, smaller_is_better=True)
 
 
 def sweeps(args: argparse.Namespace) -> Iterator[Record]:
@@ -201,7 +203,8 @@ def sweeps(args: argparse.Namespace) -> Iterator[Record]:
     }
     times = {name: t.cpu_seconds for name, t in race(racers, repeats=args.repeats).items()}
     per = [(times[f"{x} {many}"] - times[f"{x} {few}"]) / (many - few) for x in ("ours", "myfm")]
-    yield _ratio("gibbs, rank 10, sweep", "gibbs, CPU seconds", "myFM", *per)
+    names = ("gibbs, CPU seconds", "myFM")
+    yield compared("gibbs, rank 10, sweep", *names, *per, smaller_is_better=True)
 
 
 def updates(args: argparse.Namespace) -> Iterator[Record]:
@@ -225,10 +228,10 @@ def updates(args: argparse.Namespace) -> Iterator[Record]:
     rates = [count / timings[x].cpu_seconds / 1e6 for x in ("ours", "plain")]
     finish = timings["ours"].value.report.seconds
     share = 100 * finish["orthonormal"] / finish["descent"]
-    yield _ratio(
+    yield compared(
         "funk, updates", "funk, million updates per CPU second", plain_funk.NAME, *rates,
         note=f"Singular values differ by {same:.1g}; the orthonormal finish is {share:.2f} % of "
-        "the fit.", faster_is_larger=True,
+        "the fit.",
     )  # fmt: skip
 
 
@@ -255,7 +258,7 @@ def two_threads(args: argparse.Namespace) -> Iterator[Record]:
         one, two = timings["one"].value, timings["two"].value
         same = np.array_equal(one.rows, two.rows) and np.array_equal(one.cols, two.cols)
         spent = min(timings["two"].cpu) / min(timings["one"].cpu)
-        yield _ratio(
+        yield compared(
             f"{method}, two threads",
             f"{method} on two threads, seconds",
             "one thread",
@@ -263,16 +266,17 @@ def two_threads(args: argparse.Namespace) -> Iterator[Record]:
             min(timings["one"].wall),
             f"Same bits: {'yes' if same else 'NO'}; {spent:.2f} of the CPU time of one thread. "
             f"Load of the machine, other work included: {os.getloadavg()[0]:.1f}.",
+            smaller_is_better=True,
         )
 
 
 MEMORY = """
-import resource, numpy as np
+from benchmarks.memory import peak_bytes
 from benchmarks.files import load_ratings
 from pinvlearn import PartialSVD
 pairs, ratings, _ = load_ratings("movielens_1m")
 PartialSVD(50, method={method!r}, alpha={alpha}, random_state=0).fit(pairs, ratings)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+print(peak_bytes() / 2**30)
 """
 COMPILE = """
 import time, numpy as np
@@ -299,7 +303,7 @@ def memory(args: argparse.Namespace) -> Iterator[Record]:
     for method, alpha in (("als", "0.1"), ("gibbs", "'auto'")):
         gigabytes = float(_python(MEMORY.format(method=method, alpha=alpha)))
         note = f"{gigabytes:.2f} GiB at the peak of the whole process (target: under 1)."
-        yield _ratio(f"memory of {method}, movielens_1m, rank 50", method, "–", None, None, note)
+        yield compared(f"memory of {method}, movielens_1m, rank 50", method, "–", None, None, note)
 
 
 def compilation(args: argparse.Namespace) -> Iterator[Record]:
@@ -314,7 +318,7 @@ def compilation(args: argparse.Namespace) -> Iterator[Record]:
     )
     for name, cold, warm in zip(names, first, again, strict=True):
         note = f"first call {float(cold):.1f} s, in the next process {float(warm):.2f} s."
-        yield _ratio(f"compilation, {name}", name, "–", None, None, note)
+        yield compared(f"compilation, {name}", name, "–", None, None, note)
 
 
 def _python(code: str, **variables: str) -> str:
@@ -325,32 +329,8 @@ def _python(code: str, **variables: str) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
-def _ratio(
-    comparison: str,
-    ours: str,
-    peer: str,
-    ours_value: float | None,
-    peer_value: float | None,
-    note: str = "",
-    *,
-    faster_is_larger: bool = False,
-) -> Record:
-    ratio = None
-    if ours_value is not None and peer_value is not None:
-        ratio = ours_value / peer_value if faster_is_larger else peer_value / ours_value
-    return {
-        "comparison": comparison,
-        "ours": ours,
-        "peer": peer,
-        "ours_value": ours_value,
-        "peer_value": peer_value,
-        "ratio": ratio,
-        "note": note,
-    }
-
-
 def _absent(comparison: str, peer: str) -> Record:
-    return _ratio(comparison, "–", peer, None, None, f"{peer} is not installed.")
+    return compared(comparison, "–", peer, None, None, f"{peer} is not installed.")
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {

@@ -24,7 +24,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -32,7 +31,7 @@ import scipy.linalg
 from benchmarks.clusters import cost, missing, running
 from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import os_elm
-from benchmarks.result import Record, Result, Table
+from benchmarks.result import Record, Result, Table, compared
 from benchmarks.rows import Generated, on_disk, together
 from benchmarks.timing import race
 from pinvlearn import ExtremeSVMClassifier
@@ -138,7 +137,7 @@ def accumulation(args: argparse.Namespace) -> Iterator[Record]:
         error = np.abs(found[:hidden, :hidden] - exact).max() / np.abs(exact).max()
         rates = [len(X) * hidden**2 / timings[x].cpu_seconds / 1e9 for x in ("summary", "syrk")]
         share = timings["map"].cpu_seconds / timings["summary"].cpu_seconds
-        yield _ratio(
+        yield compared(
             f"accumulation, {hidden} hidden", "summary, Gflop/s", "syrk", *rates,
             f"{100 * share:.0f} % of the time makes the features; the products differ by "
             f"{error:.1g}.", hidden=hidden, rows_per_second=len(X) / timings["summary"].cpu_seconds,
@@ -154,7 +153,7 @@ def engines(args: argparse.Namespace) -> Iterator[Record]:
         with running("serial", 1) as serial:
             for engine in args.engines:
                 if (why := missing(engine)) is not None:
-                    yield _ratio(f"{engine}, CPU tax", engine, "serial", None, None, f"{why}.")
+                    yield compared(f"{engine}, CPU tax", engine, "serial", None, None, f"{why}.")
                     continue
                 with running(engine, 2) as fit:
                     fit(model, blocks)  # starts what is started once
@@ -168,10 +167,10 @@ def engines(args: argparse.Namespace) -> Iterator[Record]:
                 wall = [min(c.seconds for c in side) for side in (twos, ones)]
                 note = f"Same bits: {'yes' if same else 'NO'}."
                 name = f"{engine}, CPU tax"
-                record = _ratio(name, f"{engine}, CPU seconds", "serial", *cpu, note)
+                record = compared(name, f"{engine}, CPU seconds", "serial", *cpu, note)
                 yield record
                 note = f"Load of the machine, other work included: {os.getloadavg()[0]:.1f}."
-                yield _ratio(
+                yield compared(
                     f"{engine}, speed-up", f"{engine}, two workers, seconds", "serial", *wall, note,
                     smaller_is_better=True,
                 )  # fmt: skip
@@ -187,7 +186,7 @@ def adding(args: argparse.Namespace) -> Iterator[Record]:
     X, y = Generated(args.repeats + 1, 1000, seed=1)[0]
     added = race({"add": lambda: model.partial_fit(X, y).coef_}, repeats=3 * args.repeats)["add"]
     n_rows = len(blocks) * args.rows
-    yield _ratio(
+    yield compared(
         "adding 1,000 rows", "add and solve, CPU seconds", f"refit of {n_rows:,} rows",
         added.cpu_seconds, refit.cpu_seconds - made.cpu_seconds,
         f"{hidden} hidden nodes; the time to generate the rows, {made.cpu_seconds:.1f} s, is not "
@@ -196,14 +195,14 @@ def adding(args: argparse.Namespace) -> Iterator[Record]:
 
 
 MEMORY = """
-import re, sys
+import sys
+from benchmarks.memory import peak_bytes
 from benchmarks.rows import Generated
 from pinvlearn import ExtremeSVMClassifier
 n_blocks, rows, hidden = map(int, sys.argv[1:])
 model = ExtremeSVMClassifier(hidden, random_state=0, n_jobs=1)
 model.fit_blocks(Generated(n_blocks, rows), quiet=True)
-# ru_maxrss would be the parent's peak: Linux hands it on to what a process starts.
-print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 2**10)
+print(peak_bytes() / 2**20)
 """
 
 
@@ -216,7 +215,7 @@ def memory(args: argparse.Namespace) -> Iterator[Record]:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         peaks.append(float(done.stdout))
     n = args.blocks // 2 * args.rows
-    yield _ratio(
+    yield compared(
         "peak memory, 10 n rows", f"{10 * n:,} rows, MiB", f"{n:,} rows", *peaks,
         f"{hidden} hidden nodes.",
     )  # fmt: skip
@@ -245,7 +244,7 @@ def drift(args: argparse.Namespace) -> Iterator[Record]:
             for outputs in (model.decision_function(X)[:, None], H @ weights)
         ]
         s = np.linalg.svd(R, compute_uv=False)
-        yield _ratio(
+        yield compared(
             "drift" if alpha == 1e-6 else f"drift, alpha {alpha:g}",
             "partial_fit, error", os_elm.NAME, *errors,
             f"{UPDATES:,} updates of {FEW} rows, {UNITS} hidden nodes, alpha {alpha:g}; effective "
@@ -255,33 +254,6 @@ def drift(args: argparse.Namespace) -> Iterator[Record]:
 
 def _model(hidden: int) -> ExtremeSVMClassifier:
     return ExtremeSVMClassifier(hidden, random_state=0, n_jobs=1)
-
-
-def _ratio(
-    comparison: str,
-    ours: str,
-    peer: str,
-    ours_value: float | None,
-    peer_value: float | None,
-    note: str = "",
-    *,
-    smaller_is_better: bool = False,
-    **more: Any,
-) -> Record:
-    """Ours over the peer's, or the other way round where that is how often ours is better."""
-    ratio = None
-    if ours_value and peer_value:
-        ratio = peer_value / ours_value if smaller_is_better else ours_value / peer_value
-    return {
-        "comparison": comparison,
-        "ours": ours,
-        "peer": peer,
-        "ours_value": ours_value,
-        "peer_value": peer_value,
-        "ratio": ratio,
-        "note": note,
-        **more,
-    }
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {

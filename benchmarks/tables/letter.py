@@ -16,7 +16,6 @@ as fast and more.
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -30,6 +29,7 @@ import pinvlearn
 from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import sklearn_svc
 from benchmarks.files import load_arrays
+from benchmarks.memory import peak_bytes
 from benchmarks.result import Record, Result, Table
 from benchmarks.tables._comparison import values
 
@@ -130,7 +130,7 @@ def fitted_apart(method: str, gamma: float, alpha: float, seed: int) -> Record:
 def tell(method: str, gamma: float, alpha: float, seed: int) -> None:
     """Fit, test, and print accuracy, left-out accuracy, CPU seconds and megabytes."""
     X, y, test = letter()
-    before, started = peak_megabytes(), time.process_time()
+    before, started = peak_bytes(), time.process_time()
     if method == SVC:
         model: Any = sklearn_svc.classifier(X[~test], y[~test], C=10.0)
     elif method == SVC_SAME:
@@ -144,14 +144,9 @@ def tell(method: str, gamma: float, alpha: float, seed: int) -> None:
             n_jobs=1,
             random_state=seed,
         ).fit(X[~test], y[~test])
-    seconds, memory = time.process_time() - started, peak_megabytes() - before
+    seconds, memory = time.process_time() - started, (peak_bytes() - before) / 2**20
     left_out = 100 * float(np.max(getattr(model, "loo_scores_", np.nan)))
     print(100 * model.score(X[test], y[test]), left_out, seconds, memory)
-
-
-def peak_megabytes() -> float:
-    """The most memory the process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def findings(records: list[Record]) -> list[str]:

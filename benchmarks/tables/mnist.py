@@ -18,7 +18,6 @@ kernels. Boosting saw a third of the rows, and ten epochs are not all that a per
 """
 
 import argparse
-import resource
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,6 +32,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import sklearn_hist_boosting, sklearn_mlp, sklearn_svc
 from benchmarks.files import load_arrays
+from benchmarks.memory import peak_bytes
 from benchmarks.result import Record, Result, Table
 from pinvlearn import (
     DeepELMClassifier,
@@ -237,7 +237,7 @@ def measure(args: argparse.Namespace, piece: Mapping[str, Any]) -> Record:
         "seconds": fitted[0],
         "cpu_seconds": fitted[1],
         "test_seconds": clock.lap()[0],
-        "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak_gib": peak_bytes() / 2**30,
     }
 
 
