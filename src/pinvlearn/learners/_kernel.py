@@ -170,7 +170,7 @@ def _from_columns(
 ) -> tuple[FeatureMap, Readout] | None:
     """The same machine from kernel columns alone, or None where they are too nearly dependent."""
     rows = pivots.candidates(rank)
-    if _lower_factor(np.array(task.K(rows, rows))) is None:
+    if _factor_if_definite(np.array(task.K(rows, rows))) is None:
         return None
     C = np.empty((task.n, rank))
     for start in range(0, task.n, COLUMN_TILE):
@@ -179,14 +179,14 @@ def _from_columns(
     readout = solve_columns(task.problem(C, None), C, rows, alpha)
     if readout is None:
         return None
-    L = _lower_factor(C[rows])
+    L = _factor_if_definite(C[rows])
     coef = L.T @ readout.coef
     W = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0].T
     report = readout.report.with_notes(f"{rank} uniform pivots; the rank was given")
     return Whitened(task.columns(rows), W), replace(readout, coef=coef, rank=rank, report=report)
 
 
-def _lower_factor(M: Array) -> Any:
+def _factor_if_definite(M: Array) -> Any:
     """Cholesky factor made in place of M, or None where a pivot is negligible."""
     L, info = lapack("potrf", M)(M.T, lower=True, overwrite_a=True, clean=True)
     squares = np.square(np.diagonal(L))
