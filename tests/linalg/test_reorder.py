@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import aslinearoperator
 
 from matrices import FORMS, sparse
@@ -56,6 +57,64 @@ def test_the_parts_make_the_matrix_again(m, n, density, ratio, seed):
     again = hub_spoke(A, ratio)
     np.testing.assert_array_equal(again.rows, order.rows)
     np.testing.assert_array_equal(again.columns, order.columns)
+
+
+@given(
+    m=st.integers(1, 40),
+    n=st.integers(1, 30),
+    density=st.floats(0.0, 0.4),
+    ratio=st.floats(0.01, 0.5),
+    seed=st.integers(0, 100),
+)
+def test_the_order_is_that_of_the_simple_version(m, n, density, ratio, seed):
+    A = scipy.sparse.random_array((m, n), density=density, rng=seed, format="csr")
+    order = hub_spoke(A, ratio)
+    rows, columns, sizes = simple(A, ratio)
+    np.testing.assert_array_equal(order.rows, rows)
+    np.testing.assert_array_equal(order.columns, columns)
+    np.testing.assert_array_equal(order.blocks, sizes.reshape(-1, 2))
+
+
+def simple(A, ratio):
+    """Algorithm 2 on a matrix that shrinks; SciPy finds the components."""
+    m, n = A.shape
+    row_hubs, column_hubs = int(np.ceil(ratio * m)), int(np.ceil(ratio * n))
+    rows, columns = np.arange(m), np.arange(n)
+    hubs, blocks, alone = ([], []), [], ([], [])
+
+    def add(rows, columns, labels):
+        """The rows and columns of each label, as a block if there are both."""
+        for label in np.unique(labels):
+            i, j = rows[labels[: len(rows)] == label], columns[labels[len(rows) :] == label]
+            if len(i) and len(j):
+                blocks.append((i, j))
+            else:
+                alone[0].extend(i)
+                alone[1].extend(j)
+
+    while A.nnz and len(rows) >= row_hubs and len(columns) >= column_hubs:
+        i = np.argsort(-A.count_nonzero(axis=1), kind="stable")
+        j = np.argsort(-A.count_nonzero(axis=0), kind="stable")
+        hubs[0][:0], hubs[1][:0] = rows[i[:row_hubs]][::-1], columns[j[:column_hubs]][::-1]
+        i, j = np.sort(i[row_hubs:]), np.sort(j[column_hubs:])
+        rows, columns, A = rows[i], columns[j], A[i][:, j]
+        labels = np.zeros(0, int)
+        if len(rows) + len(columns):
+            both = scipy.sparse.block_array([[None, A], [A.T, None]])
+            labels = connected_components(both, directed=False)[1]
+        giant = np.bincount(labels, minlength=1).argmax()
+        off, row_in = labels != giant, labels[: len(rows)] == giant
+        column_in = labels[len(rows) :] == giant
+        add(rows[~row_in], columns[~column_in], labels[off])
+        rows, columns, A = rows[row_in], columns[column_in], A[row_in][:, column_in]
+    whole = np.zeros(len(rows) + len(columns), int)
+    whole[len(rows) :] = not A.nnz
+    add(rows, columns, whole)
+    return (
+        np.concatenate([*(i for i, _ in blocks), alone[0], hubs[0]]),
+        np.concatenate([*(j for _, j in blocks), alone[1], hubs[1]]),
+        np.array([(len(i), len(j)) for i, j in blocks], dtype=int),
+    )
 
 
 def test_the_figure_of_the_paper():

@@ -13,7 +13,6 @@ from math import ceil
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from pinvlearn._arrays import IntArray, Matrix
 
@@ -73,7 +72,7 @@ def hub_spoke(A: Matrix, hub_ratio: float) -> Reordering:
     largest component has fewer rows or columns than a round takes; it is then the last block.
     Ties go to the lower index.
 
-    Cost: O(T(|A| + (m + n) log(m + n))) for T ≤ 1/hub_ratio rounds; memory O(|A| + m + n).
+    Cost: O(T(|A| + m + n)) for T ≤ 1/hub_ratio rounds, compiled; memory O(|A| + m + n).
 
     References: [JS20] Algorithm 2.
 
@@ -89,22 +88,14 @@ def hub_spoke(A: Matrix, hub_ratio: float) -> Reordering:
         graph.eliminate_zeros()
     m, n = graph.shape
     row_hubs, column_hubs = ceil(hub_ratio * m), ceil(hub_ratio * n)
-    rows, columns = np.arange(m), np.arange(n)
+    edges = _Edges(graph)
     taken: list[tuple[IntArray, IntArray]] = []
     spokes = _Spokes()
-    while graph.nnz and len(rows) >= row_hubs and len(columns) >= column_hubs:
-        row_order, column_order = _by_degree(graph)
-        row_rest = np.sort(row_order[row_hubs:])
-        column_rest = np.sort(column_order[column_hubs:])
-        taken.append((rows[row_order[:row_hubs]], columns[column_order[:column_hubs]]))
-        rows, columns = rows[row_rest], columns[column_rest]
-        graph = graph[row_rest][:, column_rest]
-        row_label, column_label, giant = _components(graph)
-        row_off, column_off = row_label != giant, column_label != giant
-        spokes.add(rows[row_off], row_label[row_off], columns[column_off], column_label[column_off])
-        rows, columns = rows[~row_off], columns[~column_off]
-        graph = graph[~row_off][:, ~column_off]
-    edgeless = int(not graph.nnz)  # then what is left makes no block
+    while edges.any() and len(edges.rows) >= row_hubs and len(edges.columns) >= column_hubs:
+        taken.append(edges.take_hubs(row_hubs, column_hubs))
+        spokes.add(*edges.take_spokes())
+    rows, columns = edges.rows, edges.columns
+    edgeless = int(not edges.any())  # then what is left makes no block
     spokes.add(rows, np.zeros(len(rows), int), columns, np.full(len(columns), edgeless))
     row_spokes, column_spokes, blocks = spokes.ordered()
     return Reordering(
@@ -117,24 +108,59 @@ def hub_spoke(A: Matrix, hub_ratio: float) -> Reordering:
     )
 
 
-def _by_degree(graph: Matrix) -> tuple[IntArray, IntArray]:
-    """Rows and columns by falling degree; equal degrees stay in order."""
-    row_degree = np.diff(graph.indptr)
-    column_degree = np.bincount(graph.indices, minlength=graph.shape[1])
-    return np.argsort(-row_degree, kind="stable"), np.argsort(-column_degree, kind="stable")
+class _Edges:
+    """What is left of a matrix: rows and columns, and for each row a list of its columns."""
+
+    def __init__(self, graph: Matrix) -> None:
+        m, n = graph.shape
+        self.rows, self.columns = np.arange(m), np.arange(n)
+        self._start, self._end = graph.indptr[:-1], graph.indptr[1:].copy()
+        self._lists = graph.indices.copy()
+        self._degrees = np.bincount(graph.indices, minlength=n)
+        self._alive = np.ones(n, dtype=bool)
+        self._row_labels, self._column_labels = np.empty(m, np.intp), np.empty(n, np.intp)
+        self._parent, self._numbers = np.empty(n, np.intp), np.empty(n, np.intp)
+
+    def any(self) -> bool:
+        """Whether an entry is left."""
+        return bool((self._end[self.rows] > self._start[self.rows]).any())
+
+    def take_hubs(self, n_rows: int, n_columns: int) -> tuple[IntArray, IntArray]:
+        """Take so many rows and columns of highest degree out."""
+        row_top = _largest((self._end - self._start)[self.rows], n_rows)
+        column_top = _largest(self._degrees[self.columns], n_columns)
+        hubs = self.rows[row_top], self.columns[column_top]
+        self.rows = np.delete(self.rows, row_top)
+        self._keep(np.delete(self.columns, column_top))
+        return hubs
+
+    def take_spokes(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Take all but the largest component out: rows, their components, and of columns both."""
+        from pinvlearn.linalg._compiled_graph import components
+
+        components(
+            self._start, self._end, self._lists, self.rows, self._alive,
+            self._degrees, self._row_labels, self._column_labels, self._parent, self._numbers,
+        )  # fmt: skip
+        row_labels, column_labels = self._row_labels[self.rows], self._column_labels[self.columns]
+        sizes = np.bincount(np.concatenate([row_labels, column_labels]), minlength=1)
+        row_off, column_off = row_labels != sizes.argmax(), column_labels != sizes.argmax()
+        rows, columns = self.rows[row_off], self.columns[column_off]
+        self.rows = self.rows[~row_off]
+        self._keep(self.columns[~column_off])
+        return rows, row_labels[row_off], columns, column_labels[column_off]
+
+    def _keep(self, columns: IntArray) -> None:
+        self.columns = columns
+        self._alive[:] = False
+        self._alive[columns] = True
 
 
-def _components(graph: Matrix) -> tuple[IntArray, IntArray, int]:
-    """Component of each row and of each column, and the one with most of both."""
-    m, n = graph.shape
-    if not m + n:
-        return np.zeros(0, int), np.zeros(0, int), 0
-    indptr = np.concatenate([graph.indptr, np.full(n, graph.nnz, dtype=graph.indptr.dtype)])
-    square = scipy.sparse.csr_array(
-        (np.ones(graph.nnz, np.int8), graph.indices + m, indptr), shape=(m + n, m + n)
-    )
-    _, labels = connected_components(square, directed=False)
-    return labels[:m], labels[m:], int(np.bincount(labels).argmax())
+def _largest(values: IntArray, count: int) -> IntArray:
+    """Positions of the largest values, the largest first; of equal ones the lower comes first."""
+    keys = np.arange(len(values)) - values.astype(np.int64) * len(values)
+    best = np.argpartition(keys, count - 1)[:count]
+    return best[np.argsort(keys[best])]
 
 
 class _Spokes:
