@@ -15,9 +15,10 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, gram, product, sparse_times, transposed
+from pinvlearn._arrays import Array, Matrix, gram, product, transposed
 from pinvlearn.linalg.dense import gram_svd
 from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.reorder import Reordering, hub_spoke
@@ -48,8 +49,9 @@ def fastpi(
     T = [A12; A22] at rank r (Eq. 3).  A low-rank approximation is made at every step, so the error
     is near the optimum for small α and for α = 1, not in between.
 
-    Cost: block SVDs batched by shape; O((s + n2)²·r) for Eq. (3) after the Gram matrix of [UΣ, T],
-    whose parts are Σ², ΣUᵀT and TᵀT: T stays sparse, and no product has m rows but the last.
+    Cost: block SVDs batched by shape; O((s + n2)²·r) for Eq. (3) after the Gram matrix of [UΣ, T].
+    With UΣ = L·V for the sparse L that A11 and A21 became, its parts are Σ², VᵀLᵀT and TᵀT: L and T
+    stay sparse, U is never formed, and no product has m rows but the last, [L, T] times n × r.
 
     `n_oversamples` and `n_power` are those of frPCA.  `low_rank(M, k, G, **options)` may stand for
     the approximations: any will do, as the paper says.
@@ -78,32 +80,26 @@ def fastpi(
     options = {"n_oversamples": n_oversamples, "n_power": n_power, "rng": rng}
     with watch("reorder"):
         order = hub_spoke(A, HUB_RATIO)
-        reordered = order.apply(A.astype(np.float64, copy=False))
-        left, T = reordered[:, : order.n1], reordered[:, order.n1 :]
+        A64 = A.astype(np.float64, copy=False)
+        spoke_columns, hub_columns = order.columns[: order.n1], np.sort(order.columns[order.n1 :])
+        left = A64[order.rows][:, spoke_columns]
+        T = A64[:, hub_columns]  # its rows may stay, as their order is that of U
     with watch("blocks"):
         s = ceil(ratio * order.n1)
         U1, values, V1 = _block_svd(left[: order.m1], order, ratio, s)
+        spokes = scipy.sparse.csr_array(V1.T.tocsr().multiply(values[:, None]))
     with watch("rows"):
         # Eq. (2): [A11; A21] = [U1, 0; 0, I] [Σ V1ᵀ; A21]
-        spokes = scipy.sparse.csr_array(V1.T.tocsr().multiply(values[:, None]))
         inner = scipy.sparse.vstack([spokes, left[order.m1 :]], format="csr")
-        k = min(s, *inner.shape)
-        if k:
-            f = approximate(inner, k, None, **options)
-            U = np.vstack([sparse_times(U1, f.U[: len(values)]), f.U[len(values) :]])
-            f = SVD(U, f.s, f.Vt)
-        else:
-            f = SVD(np.zeros((m, 0)), np.zeros(0), np.zeros((0, order.n1)))
+        V, values = _right_vectors(inner, min(s, *inner.shape), approximate, options)
     with watch("columns"):
-        bordered = _Bordered(f.U * f.s, f.s, T)
+        left = scipy.sparse.vstack([U1 @ spokes, left[order.m1 :]], format="csr")
+        bordered = _Bordered(left[np.argsort(order.rows)], values, V, T)
         k = min(r, *bordered.shape)
         g = approximate(bordered, k, bordered, **options)
     with watch("vectors"):
         Vt = np.empty((k, n))
-        Vt[:, order.columns[: order.n1]] = g.Vt[:, : f.rank] @ f.Vt
-        Vt[:, order.columns[order.n1 :]] = g.Vt[:, f.rank :]
-        U = np.empty((m, k))
-        U[order.rows] = g.U
+        Vt[:, np.append(spoke_columns, hub_columns)] = bordered.spread(g.Vt.T).T
     how = "frPCA" if g.report.method == "frpca" else "exactly"
     reason = (
         f"{len(order.blocks)} blocks, {order.m2} hub rows and {order.n2} hub columns; "
@@ -111,7 +107,8 @@ def fastpi(
     )
     report = Report("fastpi", reason, seconds=watch)
     dtype = A.dtype
-    return sign_fixed(U.astype(dtype, copy=False), g.s.astype(dtype), Vt.astype(dtype), report)
+    U, values, Vt = (x.astype(dtype, copy=False) for x in (g.U, g.s, Vt))
+    return sign_fixed(U, values, Vt, report)
 
 
 def low_rank_svd(M: Matrix, k: int, parts: _Bordered | None, **options: Any) -> SVD:
@@ -120,6 +117,22 @@ def low_rank_svd(M: Matrix, k: int, parts: _Bordered | None, **options: Any) -> 
     if k < LOW_RANK * min(M.shape):
         return frpca(M, k, G=G, **options)
     return gram_svd(M, k, G=G)
+
+
+def _right_vectors(
+    M: Matrix, k: int, approximate: Callable[..., SVD], options: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Approximate right vectors V and values s of M, with orthogonal M·V of norms s."""
+    if not k:
+        return np.zeros((M.shape[1], 0)), np.zeros(0)
+    f = approximate(M, k, None, **options)
+    V: Array = f.Vt.T
+    if M.shape[0] >= M.shape[1]:
+        return V, f.s
+    # The columns of Mᵀ·U are orthogonal, those of M·V only as far as the vectors have settled.
+    B = product(M, V)
+    squares, Z = scipy.linalg.eigh(B.T @ B, driver="evd", check_finite=False)
+    return V @ Z[:, ::-1], np.sqrt(squares[::-1].clip(min=0.0))
 
 
 def _block_svd(
@@ -186,21 +199,27 @@ def _assembled(parts: list[tuple[Array, Array, Array]], shape: tuple[int, int]) 
 
 @dataclass(frozen=True, eq=False)
 class _Bordered:
-    """[UΣ, T] with orthonormal U and sparse T, by its parts."""
+    """[UΣ, T] of Eq. (3) with UΣ = L·V, for sparse L and T."""
 
-    scaled: Array
+    left: Matrix
     s: Array
+    V: Array
     border: Matrix
 
     dtype = np.dtype(np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.scaled.shape[0], len(self.s) + self.border.shape[1]
+        return self.border.shape[0], len(self.s) + self.border.shape[1]
 
     @property
     def T(self) -> _Columns:
         return _Columns(self)
+
+    @property
+    def scaled(self) -> Array:
+        """UΣ."""
+        return product(self.left, self.V)
 
     @cached_property
     def gram(self) -> Array:
@@ -208,14 +227,23 @@ class _Bordered:
         k = len(self.s)
         G = np.empty((self.shape[1], self.shape[1]))
         G[:k, :k] = np.diag(self.s**2)
-        G[k:, :k] = sparse_times(transposed(self.border), self.scaled)
+        G[k:, :k] = product(transposed(self.border), self.scaled)
         G[:k, k:] = G[k:, :k].T
         G[k:, k:] = gram(self.border)
         return G
 
-    def __matmul__(self, X: Array) -> Array:
+    @cached_property
+    def whole(self) -> Matrix:
+        """[L, T]."""
+        return scipy.sparse.hstack([self.left, self.border], format="csr")
+
+    def spread(self, X: Array) -> Array:
+        """[V, 0; 0, I]·X."""
         k = len(self.s)
-        return self.scaled @ X[:k] + sparse_times(self.border, X[k:])
+        return np.vstack([self.V @ X[:k], X[k:]])
+
+    def __matmul__(self, X: Array) -> Array:
+        return product(self.whole, self.spread(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,4 +257,5 @@ class _Columns:
         return self.of.shape[1], self.of.shape[0]
 
     def __matmul__(self, Y: Array) -> Array:
-        return np.vstack([self.of.scaled.T @ Y, product(transposed(self.of.border), Y)])
+        Z, n1 = product(self.of.whole.T, Y), len(self.of.V)
+        return np.vstack([self.of.V.T @ Z[:n1], Z[n1:]])

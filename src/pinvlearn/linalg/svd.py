@@ -253,10 +253,11 @@ def signed(V: Array) -> Array:
 
 
 def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
-    """An `SVD` in which the largest entry of each right vector is positive."""
+    """An `SVD` in which the largest entry of each right vector is positive; U is overwritten."""
     signs = _signs(Vt.T)
-    if signs is not None:  # else two copies are saved
-        U, Vt = U * signs, Vt * signs[:, None]
+    if signs is not None:
+        U *= signs
+        Vt = Vt * signs[:, None]
     return SVD(U, s, Vt, report)
 
 
