@@ -13,11 +13,15 @@ Activation = Callable[[Array], Array]
 
 def sigmoid(Z: Array) -> Array:
     """1 / (1 + exp(-z)); NumPy's exponential makes this twice as fast as SciPy's `expit`."""
-    np.negative(Z, out=Z)
+    return sigmoid_of_negative(np.negative(Z, out=Z), Z)
+
+
+def sigmoid_of_negative(Z: Array, out: Array) -> Array:
+    """The sigmoid of -z in `out`, using Z up: two passes fewer where weights can be negated."""
     with np.errstate(over="ignore"):  # 1 / (1 + inf) = 0 is right
         np.exp(Z, out=Z)
     Z += 1.0
-    return np.reciprocal(Z, out=Z)
+    return np.reciprocal(Z, out=out)
 
 
 def tanh(Z: Array) -> Array:

@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, evaluate, is_sparse
-from pinvlearn.features.activations import ACTIVATIONS, Activation
+from pinvlearn._arrays import Array, Matrix, evaluate, is_sparse, slices
+from pinvlearn.features.activations import ACTIVATIONS, Activation, sigmoid_of_negative
 
 WEIGHTS = ("gaussian", "uniform", "orthogonal")
 
 
-CHUNK_ENTRIES = 2**15
-"""Entries of a layer that are made at a time: 256 KiB, which second-level caches hold."""
+TILE_ENTRIES, TILE_COLUMNS = 2**15, 2**10
+"""Entries of a layer that are made at a time, 256 KiB, which second-level caches hold, and their
+columns."""
+
+ROWS = 512
+"""Rows of a layer that are made at a time where more is gained by many than by the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,26 +47,47 @@ class RandomLayer:
 
     def into(self, X: Matrix, out: Array) -> Array:
         """Write the features into `out`, whose rows need not lie next to each other."""
-        W, b = (part.astype(out.dtype, copy=False) for part in (self.W, self.b))
-        act = ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
-        # BLAS rearranges W for every product, so wide inputs get more rows at a time.
-        chunks = _chunks(len(out), len(b), 2 * len(W))
-        room = np.empty((chunks[0].stop if chunks else 0, len(b)), dtype=out.dtype)
-        for rows in chunks:
-            H = out[rows]
-            Z = room[: len(H)]  # contiguous and in cache, for which NumPy is twice as fast
-            if is_sparse(X):
-                Z[...] = X[rows] @ W
-            else:
-                np.matmul(X[rows], W, out=Z)
-            Z += b
-            H[...] = act(Z)
+        sparse, W, b = is_sparse(X), *(A.astype(out.dtype, copy=False) for A in (self.W, self.b))
+        if self.activation == "sigmoid":
+            W, b = -W, -b
+        height, width = self._tile(sparse)
+        inputs = np.ones((0 if sparse else min(height, len(out)), len(W) + 1), dtype=out.dtype)
+        if not sparse:
+            W = np.vstack([W, b])  # b is the weight of the ones beside the inputs
+        room = np.empty(min(height, len(out)) * width, dtype=out.dtype)
+        for rows in slices(0, len(out), height):
+            part = X[rows]
+            if not sparse:
+                inputs[: len(part), :-1] = part
+                part = inputs[: len(part)]
+            for columns in slices(0, len(b), width):
+                H = out[rows, columns]
+                # Contiguous and in cache, for which NumPy is twice as fast.
+                Z = room[: H.size].reshape(H.shape)
+                if sparse:
+                    np.add(part @ W[:, columns], b[columns], out=Z)
+                else:
+                    np.matmul(part, W[:, columns], out=Z)
+                self._activate(Z, H)
         return out
 
+    def _tile(self, sparse: bool) -> tuple[int, int]:
+        """Rows and columns that are made at a time."""
+        width = len(self.b)
+        if sparse or not isinstance(self.activation, str):  # own functions may want whole rows
+            return ROWS, width
+        width = max(min(width, TILE_COLUMNS), 1)
+        # BLAS rearranges W for every product, so wide inputs get more rows at a time.
+        return max(TILE_ENTRIES // width, min(2 * len(self.W), ROWS)), width
 
-def _chunks(n_rows: int, n_columns: int, least: int) -> list[slice]:
-    step = max(CHUNK_ENTRIES // max(n_columns, 1), least)
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    def _activate(self, Z: Array, out: Array) -> None:
+        """Write the features to `out` from their sums, negated for a sigmoid."""
+        if self.activation == "sigmoid":
+            sigmoid_of_negative(Z, out)
+        elif isinstance(self.activation, str):
+            out[...] = ACTIVATIONS[self.activation](Z)
+        else:
+            out[...] = self.activation(Z)
 
 
 def draw_layer(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import WIDE, Array, evaluate, gram, is_sparse
+from pinvlearn._arrays import Array, evaluate, is_sparse, slices
+from pinvlearn._blas import add_gram
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.products import Moments, Products
@@ -221,37 +222,36 @@ class Gram:
         return read_summary(path, {"Gram": cls})
 
 
-def _products(block: Block) -> Products:
-    """The products of a block, some thousand rows at a time.
+ROOM_ENTRIES, ROOM_ROWS = 2**19, (256, 4096)
+"""Features made at a time, at most 4 MiB, and fewest and most rows of them: they are still in
+cache when the product reads them, and as many as BLAS works on at a time anyway."""
 
-    Dense features, ones and targets stand side by side in one array, so that one syrk makes all
-    products; the array is used again for the next rows, since fresh memory costs more than a copy.
+
+def _products(block: Block) -> Products:
+    """The products of a block, some hundred rows at a time.
+
+    Features, ones and targets stand side by side, so that one syrk makes all products, in an array
+    that is used again for the next rows: fresh memory costs more than a copy.
     """
-    p, t = block.schema.n_columns, block.schema.n_targets
-    total, slices = Products.zeros(p, t), block.slices
+    p, q = block.schema.n_columns, block.schema.n_columns + 1 + block.schema.n_targets
     if is_sparse(block.X) and is_sparse(block.map(block.X[:1])):
+        total = Products.zeros(p, q - p - 1)
         for piece in block.pieces():
             total += Products.of(*piece)
         return total
-    room = np.empty((slices[0].stop if slices else 0, p + 1 + t))
-    square = None
-    for part in map(block.part, slices):
+    least, most = ROOM_ROWS
+    size = min(max(ROOM_ENTRIES // q, least), most)
+    room, square = np.empty((min(size, len(block.T)), q)), np.zeros((q, q))
+    for part in map(block.part, slices(0, len(block.T), size)):
         Z = room[: len(part.T)]
         evaluate(part.map, part.X, Z[:, :p])
         Z[:, p] = 1.0
         Z[:, p + 1 :] = part.T
         if part.weights is not None:
             Z *= np.sqrt(part.weights)[:, None]
-        if p > WIDE:
-            total.add_rows(Z[:, :p], Z[:, p:], map)
-        elif square is None:
-            square = gram(Z)
-        else:
-            square += gram(Z)
-    if square is None:
-        return total
-    parts = (square[:p, :p], square[:p, p:], square[p:, p:])
-    return Products(*map(np.ascontiguousarray, parts))
+        add_gram(Z, square)
+    TT = square[p:, p:]
+    return Products(square[:p, :p], square[p:, :p].T.copy(), TT + np.tril(TT, -1).T)
 
 
 def same_kind(one: Any, other: Any) -> None:
