@@ -1,11 +1,13 @@
 """Feature maps: frozen functions of rows, the same for dense and sparse."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse
 import scipy.spatial.distance as distance
+import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -62,6 +64,30 @@ def test_a_layer_is_its_formula(name, dtype):
 def test_a_layer_takes_any_function():
     layer = RandomLayer(np.eye(4), np.zeros(4), np.square)
     np.testing.assert_allclose(layer(X), X**2)
+
+
+@pytest.mark.parametrize("activation", [*ACTIVATIONS, np.arctan])
+@pytest.mark.parametrize("n_features", [1, 3, 400])
+def test_a_layer_of_many_tiles_is_its_formula(activation, n_features):
+    """More units and rows than are made at a time, in rows that do not lie next to each other."""
+    rng = np.random.default_rng(2)
+    layer = draw_layer(n_features, 2500, activation=activation, rng=rng)
+    inputs, out = rng.standard_normal((1030, n_features)), np.full((1030, 2503), np.nan)
+    layer.into(inputs, out[:, :2500])
+    function = MATHEMATICS.get(activation, activation)
+    sums = inputs @ layer.W + layer.b
+    if activation == "hardlimit":
+        sums[np.abs(sums) < 1e-12] = out[:, :2500][np.abs(sums) < 1e-12] - 0.5
+    np.testing.assert_allclose(out[:, :2500], function(sums), atol=1e-13)
+    assert np.isnan(out[:, 2500:]).all()
+
+
+def test_own_functions_are_given_whole_rows():
+    layer = draw_layer(
+        3, 2500, activation=partial(scipy.special.softmax, axis=1), rng=np.random.default_rng(0)
+    )
+    inputs = np.random.default_rng(1).standard_normal((40, 3))
+    np.testing.assert_allclose(layer(inputs).sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

@@ -18,8 +18,9 @@ import numpy as np
 from pinvlearn import summaries
 from pinvlearn.engines.local import keep_one_blas_thread
 
-TASKS_PER_CORE = 4
-"""At most so many tasks for each core: enough to keep all cores busy, and few results to send."""
+TASKS_PER_CORE = 2
+"""At most so many tasks for each core: a second evens out what cores get, and more would send more
+p × p sums through the JVM, which costs most of what Spark adds to a fit [measured]."""
 
 
 def fold(
