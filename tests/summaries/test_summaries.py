@@ -29,10 +29,11 @@ def second_moments(summary):
     if isinstance(summary, Triangle):
         return summary.R.T @ summary.R
     p = summary.products
+    HH = np.tril(p.HH) + np.tril(p.HH, -1).T
     return np.block(
         [
             [p.TT[:1, :1], p.HT[:, :1].T, p.TT[:1, 1:]],
-            [p.HT[:, :1], p.HH, p.HT[:, 1:]],
+            [p.HT[:, :1], HH, p.HT[:, 1:]],
             [p.TT[1:, :1], p.HT[:, 1:].T, p.TT[1:, 1:]],
         ]
     )
