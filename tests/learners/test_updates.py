@@ -305,7 +305,10 @@ class TestAfterFit:
         model = ELMClassifier(30, alpha=alpha, solver=solver, random_state=0).fit(X, CLASSES)
         sums = model.plan().summary(X, CLASSES)
         for name, mine in model.summary_.arrays().items():
-            np.testing.assert_allclose(mine, sums.arrays()[name], rtol=1e-12, atol=1e-10)
+            lower = np.tril if name == "HH" else np.asarray
+            np.testing.assert_allclose(
+                lower(mine), lower(sums.arrays()[name]), rtol=1e-12, atol=1e-10
+            )
         assert model.summary_.n_rows == N
         np.testing.assert_allclose(model.summary_.mass, sums.mass)
 
