@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, Matrix, gram, to_dense
+from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, slices, to_dense
 from pinvlearn.linalg.dense import GRAM_RESOLUTION
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -33,33 +33,38 @@ ranked counts as this many of them; and no fewer rows than these."""
 CHUNK_ENTRIES = 2**22
 """Scores held at a time: 16 MiB in float32."""
 
+CACHED_ENTRIES, LEAST_CHUNK = 2**18, 256
+"""Scores judged at a time, few enough to stay in the second-level cache from the product to the
+ranking, and the fewest rows of them, so that the product does not suffer."""
+
 NO_FREEDOM = 1e-5
 """A row whose 1 - leverage is below this is fitted by itself alone, and its left-out outputs are
 0 / 0 in float32.  They count as 0, which speaks against fits that interpolate without a ridge."""
 
-Judge = Callable[[Array, Matrix], Array]
-"""(left-out outputs, targets) of some rows to the score of each, larger being better."""
+Judge = Callable[[Array, Array], Array]
+"""(left-out outputs, targets) of some rows to the score of each, larger being better.  The outputs
+may be overwritten."""
 
 
 def judge_precision(k: int) -> Judge:
     """Share of the k best left-out labels that are right."""
 
-    def judge(left_out: Array, Y: Matrix) -> Array:
-        found: Array = relevant(Y, top_columns(left_out, k)).mean(axis=1)
+    def judge(left_out: Array, Y: Array) -> Array:
+        found: Array = relevant(Y, top_columns(left_out, k, overwrite=True)).mean(axis=1)
         return found
 
     return judge
 
 
-def judge_accuracy(left_out: Array, Y: Matrix) -> Array:
+def judge_accuracy(left_out: Array, Y: Array) -> Array:
     """Whether the one output of a row, for classes coded as ±1, has the right sign."""
-    right: Array = np.equal(left_out[:, 0] > 0.0, Y.toarray()[:, 0] > 0.0).astype(np.float64)
+    right: Array = np.equal(left_out[:, 0] > 0.0, Y[:, 0] > 0.0).astype(np.float64)
     return right
 
 
-def judge_squared_error(left_out: Array, Y: Matrix) -> Array:
+def judge_squared_error(left_out: Array, Y: Array) -> Array:
     """Minus the mean squared error."""
-    score: Array = -np.square(left_out - Y.toarray(), dtype=np.float64).mean(axis=1)
+    score: Array = -np.square(left_out - Y, dtype=np.float64).mean(axis=1)
     return score
 
 
@@ -159,42 +164,56 @@ def leave_one_out_cells(
     per_row = len(alphas) * L * (2.0 * ranks[-1] + len(ranks) * RANKING)
     count = min(m, max(LEAST_JUDGED, int(JUDGE_FLOPS / per_row)))
     rows = np.arange(m) if count == m else np.sort(rng.choice(m, count, replace=False))
-    C32 = factors.C.astype(np.float32)
+    C32 = np.ascontiguousarray(factors.C, dtype=np.float32)
+    multiply = blas("gemm", C32)
+    gains = [filtered(factors, alpha) for alpha in alphas]
     edges = [0, *ranks]
     scores = np.zeros((len(ranks), len(alphas)))
-    step = max(1, CHUNK_ENTRIES // max(L, int(ranks[-1])))
-    for start in range(0, count, step):
-        chosen = rows[start : start + step]
+    most = max(1, CHUNK_ENTRIES // max(L, int(ranks[-1])))
+    step = min(most, max(CACHED_ENTRIES // L, LEAST_CHUNK))
+    for chosen in (rows[part] for part in slices(0, count, step)):
         U, marked = factors.left(chosen), Y[chosen]
+        targets = marked.toarray()
+        of_row = np.repeat(np.arange(len(chosen)), np.diff(marked.indptr))
+        own = of_row, of_row * L + marked.indices, marked.data
         squares, U32 = np.square(U, dtype=np.float64), U.astype(np.float32)
-        for j, alpha in enumerate(alphas):
-            gain = filtered(factors, alpha)
-            outputs = np.zeros((len(chosen), L), dtype=np.float32)
+        outputs = np.empty((len(chosen), L), dtype=np.float32)
+        for j, (alpha, gain) in enumerate(zip(alphas, gains, strict=True)):
+            left, right = U32, C32
+            if len(chosen) < L:  # the smaller of the two is scaled
+                left = left * gain.astype(np.float32)
+            else:
+                right = right * gain.astype(np.float32)[:, None]
             leverage = np.zeros(len(chosen))
             for i, (low, high) in enumerate(zip(edges, ranks, strict=False)):
                 if high == m:
-                    left_out = _interpolated(factors, U, marked, alpha)
+                    left_out = _interpolated(factors, U, targets, alpha)
                 else:
                     part = slice(low, high)
-                    outputs += U32[:, part] @ (gain[part].astype(np.float32)[:, None] * C32[part])
+                    # added to what lower ranks gave, in place; BLAS sees the transposes
+                    given = {"beta": float(low > 0), "c": outputs.T, "overwrite_c": True}
+                    multiply(1.0, right[part].T, left[:, part].T, **given)
                     leverage += squares[:, part] @ gain[part]
-                    left_out = _left_out(outputs, leverage, marked)
-                scores[i, j] += judge(left_out, marked).sum()
+                    left_out = _left_out(outputs, leverage, own)
+                scores[i, j] += judge(left_out, targets).sum()
     return scores / count, count
 
 
-def _left_out(outputs: Array, leverage: Array, Y: Matrix) -> Array:
-    """(ŷ - h·y) / (1 - h): only the row's own labels change their place."""
+def _left_out(outputs: Array, leverage: Array, own: tuple[IntArray, IntArray, Array]) -> Array:
+    """(ŷ - h·y) / (1 - h): only the row's own labels change their place.
+
+    `own` are the rows of all non-zero y, their places in the flat array, and y itself.
+    """
     free = 1.0 - leverage
-    left_out = outputs.copy()
-    own = np.repeat(np.arange(len(leverage)), np.diff(Y.indptr))
-    left_out[own, Y.indices] -= (Y.data * leverage[own]).astype(outputs.dtype)
-    left_out /= np.maximum(free, NO_FREEDOM).astype(outputs.dtype)[:, None]
+    grown = 1.0 / np.maximum(free, NO_FREEDOM)
+    left_out: Array = outputs * grown.astype(outputs.dtype)[:, None]
+    rows, places, y = own
+    left_out.reshape(-1)[places] -= (y * (leverage * grown)[rows]).astype(outputs.dtype)
     left_out[free < NO_FREEDOM] = 0.0
     return left_out
 
 
-def _interpolated(factors: Decomposed, U: Array, Y: Matrix, alpha: float) -> Array:
+def _interpolated(factors: Decomposed, U: Array, Y: Array, alpha: float) -> Array:
     """The same with as many directions as rows, where residual and 1 - leverage may both vanish.
 
     Their quotient is Σ u (uᵀy) q / Σ u² q with q = 1/(s² + alpha), which holds at alpha = 0 too;
@@ -203,7 +222,7 @@ def _interpolated(factors: Decomposed, U: Array, Y: Matrix, alpha: float) -> Arr
     s = factors.s.astype(np.float64)
     least = max(alpha, (factors.rcond * float(s[0])) ** 2)
     q = 1.0 / (1.0 + (s**2 - s[-1] ** 2) / (s[-1] ** 2 + least)) if least else np.ones_like(s)
-    left_out: Array = Y.toarray() - (U @ (q[:, None] * factors.C)) / (np.square(U) @ q)[:, None]
+    left_out: Array = Y - (U @ (q[:, None] * factors.C)) / (np.square(U) @ q)[:, None]
     return left_out
 
 
