@@ -1,6 +1,7 @@
 """Sparse matrices of some size: compiled products, what `auto` takes, and rank deficiency."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from matrices import with_spectrum
 from pinvlearn import frobenius_error, pinv, svd
 from pinvlearn._arrays import gram, merged_rows, normal_times, sparse_times
 from pinvlearn.linalg.chebyshev import EXCESS
+from pinvlearn.linalg.driver import METHODS, memory
 from pinvlearn.linalg.orthonormal import basis, column_norms
 
 EPS = np.finfo(float).eps
@@ -245,6 +247,18 @@ class TestMemory:
         with pytest.raises(MemoryError, match=r"All components.*\(600, 120\).*GiB.*rank"):
             svd(skewed())
         assert svd(skewed(), 2).rank == 2
+
+    @pytest.mark.parametrize("dense", [False, True])
+    @pytest.mark.parametrize("method", sorted(set(METHODS) - {"adaptive"}))
+    def test_the_estimate_covers_what_is_held(self, method, dense):
+        A = skewed(6000, 300)
+        A = A.toarray() if dense else A
+        svd(A[:500], 60, method=method, rng=0)  # what is compiled and cached does not count
+        tracemalloc.start()
+        svd(A, 60, method=method, rng=0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= 1.25 * memory(A, 60, method) + 2**19
 
     def test_a_system_that_does_not_say_is_not_asked(self, monkeypatch):
         monkeypatch.setattr(pinvlearn._validation, "available_memory", lambda: None)

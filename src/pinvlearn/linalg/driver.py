@@ -21,9 +21,9 @@ from pinvlearn._arrays import (
 )
 from pinvlearn.linalg.chebyshev import chebyshev
 from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
-from pinvlearn.linalg.fastpi import fastpi
+from pinvlearn.linalg.fastpi import LOW_RANK, fastpi
 from pinvlearn.linalg.frpca import frpca, svds
-from pinvlearn.linalg.krylov import block_krylov, randomized
+from pinvlearn.linalg.krylov import block_krylov, gram_pays, randomized
 from pinvlearn.linalg.orthonormal import complete
 from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -35,6 +35,10 @@ SMALL = 64
 
 DENSE_ENTRIES = 2**28
 """Largest number of entries (2 GiB in float64) that `auto` makes dense for an exact SVD."""
+
+
+KRYLOV_COLUMNS = 4
+"""Columns of a block Krylov space for each component wanted, where the spectrum falls slowly."""
 
 
 def adaptive(A: Matrix, stop: Stop, *, rng: np.random.Generator) -> SVD:
@@ -111,20 +115,29 @@ def _choose_sparse(rank: int | None, small: int) -> tuple[str, str]:
 
 
 def memory(A: Matrix, rank: int | None, method: str) -> int:
-    """Bytes that a method holds at its peak, A not counted; an estimate to a quarter or so."""
+    """Bytes that a method holds at its peak, A not counted: at most a quarter too few."""
     m, n = A.shape
     small, large = sorted((m, n))
     k = small if rank is None else rank
     method = choose(A, rank, None)[0] if method == "auto" else method
     factors = (large + small) * k
+    copies = 2 * A.nnz if is_sparse(A) else 0
     if method == "exact":
-        work = 2 * m * n + 3 * small**2
-    elif method in ("gram", "fastpi"):
+        work = (3 if is_sparse(A) else 2) * m * n + 3 * small**2
+    elif method == "gram":
         work = 4 * small**2
+    elif method == "fastpi":
+        copies *= 3
+        work = (1 if k < LOW_RANK * small else 4) * small**2 + 3 * small * k
+    elif method == "block-krylov":
+        space = min(small, KRYLOV_COLUMNS * k)
+        images = small**2 if gram_pays(A if m >= n else A.T, k) else large * space
+        work = images + 2 * large * k + 3 * small * space
     else:
         formed = 2 * small**2 if small <= 8192 and not is_operator(A) else 0
-        work = (large if method in ("randomized", "frpca") else 0) * k + 6 * small * k + formed
-    return 8 * (factors + work)
+        blocks = {"randomized": 3, "svds": 2, "frpca": 1}.get(method, 0)
+        work = blocks * large * (k + 10) + 6 * small * k + formed
+    return 8 * (factors + work + copies)
 
 
 def decompose(

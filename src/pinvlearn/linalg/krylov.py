@@ -66,10 +66,10 @@ def block_krylov(
         return _transposed(block_krylov(A.T, rank, n_power=n_power, rng=rng))
     watch = Stopwatch()
     n = A.shape[1]
-    width = min(n, max(20, 2 * rank // 5))
+    width = _width(n, rank)
     most = MAX_STEPS + ceil(rank / width) if n_power is None else max(n_power, ceil(rank / width))
     with watch("gram"):
-        normal = _normal_product(A, width * (2 + rank // width))
+        normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None)
     with watch("krylov"):
         start = rng.standard_normal((width, n)).astype(A.dtype, copy=False).T
         space = krylov_space(normal, start, rank, most, _settled if n_power is None else None)
@@ -146,11 +146,16 @@ class NormalProduct:
         return times(self.A.T, self.images[-1])
 
 
-def _normal_product(A: Matrix, columns: int) -> NormalProduct:
-    """AᵀA for so many columns in all: formed where that is fewer flops."""
+def _width(n: int, rank: int) -> int:
+    return min(n, max(20, 2 * rank // 5))
+
+
+def gram_pays(A: Matrix, rank: int) -> bool:
+    """Whether `block_krylov` of a tall A forms AᵀA: where that is fewer flops for few steps."""
     m, n = A.shape
-    formed = m * n**2 + 2 * n**2 * columns < 4 * m * n * columns
-    return NormalProduct(A, gram(A) if is_dense(A) and A.dtype == np.float64 and formed else None)
+    columns = _width(n, rank) * (2 + rank // _width(n, rank))
+    fewer = m * n**2 + 2 * n**2 * columns < 4 * m * n * columns
+    return is_dense(A) and A.dtype == np.float64 and fewer
 
 
 Settled = Callable[[Array, Array], bool]
@@ -219,7 +224,14 @@ def _rayleigh_ritz(A: Matrix, space: Space) -> tuple[Array, Array, Array]:
     column-scaled Cholesky-QR is at its best.
     """
     V = space.basis @ space.ritz
-    W = np.hstack(space.images) @ space.ritz if space.images else times(A, V)
+    W: Array
+    if space.images:
+        edges = np.cumsum([image.shape[1] for image in space.images])
+        W = np.zeros((A.shape[0], space.ritz.shape[1]), dtype=space.ritz.dtype)
+        for image, rows in zip(space.images, np.split(space.ritz, edges[:-1]), strict=True):
+            W += image @ rows  # all side by side would be a second copy
+    else:
+        W = times(A, V)
     Q, R = thin_qr(np.asfortranarray(W))
     Q, R_again = thin_qr(Q)
     X, s, Yt = scipy.linalg.svd(R_again @ R, check_finite=False)
