@@ -46,10 +46,9 @@ def running(engine: str, workers: int) -> Iterator[Fit]:
         with _dask(workers) as fit:
             yield fit
     else:
-        # An iterator cannot be read twice, so there is no refinement, as on the other engines.
         yield (
             lambda estimator, blocks: (
-                clone(estimator).set_params(n_jobs=workers).fit_blocks(iter(blocks), quiet=True)
+                clone(estimator).set_params(n_jobs=workers).fit_blocks(blocks, quiet=True)
             )
         )
 

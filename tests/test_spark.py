@@ -134,6 +134,20 @@ def test_row_groups_of_files(spark, tmp_path):
         pinvlearn.spark.fit(ESTIMATOR, source, block="block", weight="w")
 
 
+def test_few_digits_are_refined_or_kept(spark, tmp_path):
+    """Where a Gram summary has too few: the blocks are read again, or "qr" keeps the R factor."""
+    bad = X @ np.diag(np.logspace(0, -7, 4)) @ (np.eye(4) - 0.5)  # a reflection: like scales
+    damaged = table(**{name: bad[:, j] for j, name in enumerate(NAMES)})
+    pq.write_table(damaged, tmp_path / "rows.parquet", row_group_size=150)
+    source = ParquetBlocks(tmp_path, target="y", features=NAMES)
+    for solver in ("auto", "qr"):
+        estimator = PinvClassifier(alpha=1e-13, loo_scoring=None, solver=solver)
+        model = pinvlearn.spark.fit(estimator, spark.createDataFrame(damaged), **COLUMNS)
+        assert any("refined" in note for note in model.report_.notes) == (solver == "auto")
+        assert_same_bits(model, serial(estimator, blocks(bad, Y)))
+        assert_same_bits(pinvlearn.spark.fit(estimator, source), serial(estimator, source))
+
+
 def test_a_bad_entry_is_named(spark):
     damaged = X[:, 2].copy()
     damaged[STARTS[5] + 7] = np.inf

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
 try:
     import dask
@@ -19,7 +18,7 @@ except ModuleNotFoundError as missing:
 from pinvlearn._arrays import Array, Matrix, slices
 from pinvlearn.engines.dask import computed, fold
 from pinvlearn.engines.local import keep_one_blas_thread
-from pinvlearn.learners._blocks import BlockRows
+from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of
 from pinvlearn.learners._plans import planned
 
 T = TypeVar("T")
@@ -82,10 +81,8 @@ def fit(
     head = _head(blocks)
     plan, source = planned(estimator, head[0], head[1], source)
     summary = fold(plan, blocks, source)
-    model = clone(estimator)
-    model._start(plan, summary)
-    model._solve(_DaskRows(plan, summary.schema, lambda: enumerate(blocks), None))
-    return model
+    rows = _DaskRows(plan, summary.schema, lambda: enumerate(blocks), None)
+    return fitted(estimator, plan, summary, rows)
 
 
 class _DaskRows(BlockRows):
@@ -104,7 +101,7 @@ class _DaskRows(BlockRows):
 def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:
     keep_one_blas_thread()
     plan, schema, function = shared
-    return list(BlockRows(plan, schema, lambda: iter([(number, block)]), 1).each(function))
+    return pieces_of(plan, schema, function, number, block)
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:

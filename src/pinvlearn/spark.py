@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
+from pinvlearn._arrays import Array, Matrix
 from pinvlearn.engines.sources import column_values
-from pinvlearn.engines.spark import fold, fold_source
-from pinvlearn.learners._plans import planned
+from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold
+from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of
+from pinvlearn.learners._plans import Plan, planned
+
+T = TypeVar("T")
 
 
 def fit(
@@ -30,10 +36,11 @@ def fit(
     Which rows make a block, and their order within it, is read from columns: the same blocks give
     the same bits as `fit_blocks`, for any number of executors and any partitioning, and if some
     executors are lost on the way.  Workers summarise blocks with `mapInArrow` and merge them
-    along a fixed tree over the blocks' numbers; what comes back is solved here.
+    along a fixed tree over the blocks' numbers; what comes back is solved here.  Where the summary
+    has too few digits workers read the blocks again, to refine the solution.
 
     Cost: that of `fit_blocks`, one shuffle of the named columns (none for a block source), and
-    at most 4·cores times p² numbers sent to the driver, for p columns of the map.
+    about 2·cores times p² numbers sent to the driver, for p columns of the map.
 
     Parameters
     ----------
@@ -98,8 +105,9 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
     if head is None:
         raise ValueError("There is no block with rows to learn from.")
     plan, source = planned(estimator, head[0], head[1], source)
-    session = SparkSession.builder.getOrCreate()
-    return clone(estimator).fit_summary(fold_source(plan, blocks, source, session), plan)
+    return _fitted(
+        estimator, plan, SourceBlocks(blocks, SparkSession.builder.getOrCreate()), source
+    )
 
 
 def _fit_frame(
@@ -125,14 +133,39 @@ def _fit_frame(
     first = frame.where(f"`{block}` = {numbers[0]}").orderBy(*order).toArrow()
     head = split(first, f"block {numbers[0]}")
     plan, source = planned(estimator, head[0], head[1], source)
-    summary = fold(plan, frame, split, source, block=block, order=order, numbers=numbers)
+    return _fitted(
+        estimator, plan, FrameBlocks(frame, split, source, block, order, numbers), source
+    )
+
+
+def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks, source: str) -> Any:
+    summary = fold(plan, blocks, source)
     counted = sum(past - first for _, first, past in summary.blocks)
-    if counted != len(numbers):
+    if counted != len(blocks.numbers):
         raise RuntimeError(
-            f"{len(numbers)} blocks were found and {counted} came back: the data frame changes "
+            f"{len(blocks.numbers)} blocks were found and {counted} came back: the data changes "
             "from one evaluation to the next. Write it to files first."
         )
-    return clone(estimator).fit_summary(summary, plan)
+    rows = _SparkRows(plan, summary.schema, lambda: iter(()), None, blocks)
+    return fitted(estimator, plan, summary, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _SparkRows(BlockRows):
+    """Rows that workers read again where a solution must be refined."""
+
+    blocks: FrameBlocks | SourceBlocks
+
+    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
+        """function(H, Y, weights) of every piece of every block, in order."""
+        plan, schema = self.plan, self.schema
+
+        def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+            for number, block in mine:
+                yield number, pieces_of(plan, schema, function, number, block)
+
+        results = sorted(self.blocks.mapped(work), key=operator.itemgetter(0))
+        return itertools.chain.from_iterable(pieces for _, pieces in results)
 
 
 def _numbers(frame: Any, block: str) -> Any:

@@ -108,6 +108,15 @@ def test_rows_are_taken_some_at_a_time(weights, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_no_rows_change_no_bit(kind):
+    some, none = kind.of(MAP, X, CLASSES), kind.of(MAP, X[:0], CLASSES[:0])
+    for both in (some + none, none + some):
+        assert both.n_rows == N
+        for name, mine in both.arrays().items():
+            np.testing.assert_array_equal(mine, some.arrays()[name])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_sparse_rows(kind):
     S = scipy.sparse.random_array((N, 4), density=0.3, rng=np.random.default_rng(2)).tocsr()
     one, two = kind.of(MAP, S, TARGETS), kind.of(MAP, S.toarray(), TARGETS)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,52 +24,84 @@ TASKS_PER_CORE = 2
 p × p sums through the JVM, which costs most of what Spark adds to a fit [measured]."""
 
 
-def fold(
-    plan: Any,
-    frame: Any,
-    split: Callable[[Any, str], tuple[Any, ...]],
-    source: str,
-    *,
-    block: str,
-    order: Sequence[str],
-    numbers: Any,
-) -> Any:
-    """The summary of a data frame whose column `block` holds the `numbers` of its blocks.
+Work: TypeAlias = Callable[[Iterator[tuple[int, Any]]], Iterator[Any]]
+"""What a task does: from numbers and blocks (X, y[, w]), in order, to objects for the driver."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrameBlocks:
+    """Blocks of a data frame, whose column `block` holds their `numbers`.
 
     `split` makes (X, y[, w]) of the table of one block, whose rows are sorted by `order`.
     """
-    from pyspark.sql import functions
 
-    shift, tasks = _tasks(numbers, frame.sparkSession)
-    number = functions.col(block).cast("long") - int(numbers[0] >> shift << shift)
-    task = functions.shiftright(number, shift).cast("int")
+    frame: Any
+    split: Callable[[Any, str], tuple[Any, ...]]
+    source: str
+    block: str
+    order: Sequence[str]
+    numbers: Any
 
-    def summary(number: int, table: Any) -> Any:
-        name = f"block {number} of {source!r}"
-        _check_order(table, order, name)
-        return plan.summary(*split(table, name), block_id=(source, number))
+    def mapped(self, work: Work) -> Iterator[Any]:
+        """What the tasks give, in any order."""
+        from pyspark.sql import functions
 
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        return _sent(summary(number, table) for number, table in _tables(batches, block))
+        shift, tasks = _tasks(self.numbers, self.frame.sparkSession)
+        split, source, block, order = self.split, self.source, self.block, self.order
+        number = functions.col(block).cast("long") - int(self.numbers[0] >> shift << shift)
+        task = functions.shiftright(number, shift).cast("int")
 
-    rows = frame.repartitionById(tasks, task).sortWithinPartitions(block, *order)
-    return _received(rows.mapInArrow(run, "node binary"))
+        def read(number: int, table: Any) -> tuple[int, Any]:
+            name = f"block {number} of {source!r}"
+            _check_order(table, order, name)
+            return number, split(table, name)
+
+        def run(batches: Iterator[Any]) -> Iterator[Any]:
+            return _sent(work(read(number, table) for number, table in _tables(batches, block)))
+
+        rows = self.frame.repartitionById(tasks, task).sortWithinPartitions(block, *order)
+        return _received(rows.mapInArrow(run, "result binary"))
 
 
-def fold_source(plan: Any, blocks: Sequence[Any], source: str, session: Any) -> Any:
-    """The summary of a sequence that every worker can read, such as row groups of files."""
-    shift, tasks = _tasks(np.arange(len(blocks)), session)
+@dataclass(frozen=True, eq=False)
+class SourceBlocks:
+    """Blocks of a sequence that every worker can read, such as row groups of files."""
 
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        numbers = (
-            number
-            for batch in batches
-            for task in batch.column(0).to_pylist()
-            for number in range(task << shift, min(task + 1 << shift, len(blocks)))
-        )
-        return _sent(plan.summary(*blocks[i], block_id=(source, i)) for i in numbers)
+    blocks: Sequence[Any]
+    session: Any
 
-    return _received(session.range(0, tasks, 1, tasks).mapInArrow(run, "node binary"))
+    @property
+    def numbers(self) -> Any:
+        """Positions."""
+        return np.arange(len(self.blocks))
+
+    def mapped(self, work: Work) -> Iterator[Any]:
+        """What the tasks give, in any order."""
+        blocks = self.blocks
+        shift, tasks = _tasks(self.numbers, self.session)
+
+        def run(batches: Iterator[Any]) -> Iterator[Any]:
+            numbers = (
+                number
+                for batch in batches
+                for task in batch.column(0).to_pylist()
+                for number in range(task << shift, min(task + 1 << shift, len(blocks)))
+            )
+            return _sent(work((number, blocks[number]) for number in numbers))
+
+        return _received(self.session.range(0, tasks, 1, tasks).mapInArrow(run, "result binary"))
+
+
+def fold(plan: Any, blocks: FrameBlocks | SourceBlocks, source: str) -> Any:
+    """The summary of all blocks; a task sends the nodes of the tree that it could complete."""
+
+    def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+        tree = summaries.Tree()
+        for number, block in mine:
+            tree.add(plan.summary(*block, block_id=(source, number)))
+        yield from tree.nodes
+
+    return summaries.fold(blocks.mapped(work))
 
 
 def _tasks(numbers: Any, session: Any) -> tuple[int, int]:
@@ -80,30 +113,27 @@ def _tasks(numbers: Any, session: Any) -> tuple[int, int]:
     return shift, count
 
 
-def _sent(blocks: Iterator[Any]) -> Iterator[Any]:
-    """What a task gives: the nodes of the tree that it could complete, one in a record."""
+def _sent(results: Iterator[Any]) -> Iterator[Any]:
+    """Results of a task, one in a record."""
     import pyarrow as pa
 
     keep_one_blas_thread()
-    tree = summaries.Tree()
-    for summary in blocks:
-        tree.add(summary)
-    for node in tree.nodes:
-        yield pa.RecordBatch.from_pydict({"node": [pickle.dumps(node, protocol=5)]})
+    for result in results:
+        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result, protocol=5)]})
 
 
-def _received(frame: Any) -> Any:
+def _received(frame: Any) -> Iterator[Any]:
     from pyspark.errors import PythonException
 
     try:
-        nodes = frame.toArrow().column("node")
+        results = frame.toArrow().column("result")
     except PythonException as failure:
         # What is wrong with a block is said in a ValueError, the last lines of a worker's trace.
         own = re.search(r"^ValueError: (.*)", str(failure), re.MULTILINE | re.DOTALL)
         if own is None:
             raise
         raise ValueError(own[1].strip()) from failure
-    return summaries.fold(pickle.loads(node.as_buffer()) for node in nodes)
+    return (pickle.loads(result.as_buffer()) for result in results)
 
 
 def _tables(batches: Iterable[Any], block: str) -> Iterator[tuple[int, Any]]:

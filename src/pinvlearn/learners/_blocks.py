@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
 from pinvlearn._arrays import Array, Matrix
 from pinvlearn.engines.local import in_threads, tree
@@ -139,3 +140,22 @@ class BlockRows:
     def products(self) -> Products:
         """The second moments of all rows."""
         return self.fold(Products.of, operator.iadd)
+
+
+def pieces_of(
+    plan: Plan,
+    schema: Schema,
+    function: Callable[[Matrix, Array, Array | None], T],
+    number: int,
+    block: Any,
+) -> list[T]:
+    """What a worker of an engine gives for one block, read again: function of its pieces."""
+    return list(BlockRows(plan, schema, lambda: iter([(number, block)]), 1).each(function))
+
+
+def fitted(estimator: Any, plan: Plan, summary: Any, rows: BlockRows) -> Any:
+    """A clone fitted to what an engine has summed up, refined on the rows if need be."""
+    model = clone(estimator)
+    model._start(plan, summary)
+    model._solve(rows)
+    return model
