@@ -43,6 +43,8 @@ def components(
                 neighbours[kept] = j
                 kept += 1
                 degrees[j] += 1
+                if parent[j] == first:
+                    continue
                 root = _root(parent, j)
                 if first >= 0 and root != first:
                     parent[max(root, first)] = min(root, first)

@@ -152,8 +152,8 @@ class _Normal:
         elif hasattr(A, "astype"):
             self.A = A.astype(np.float64, copy=False)
             self.A = self.A if unit == 1.0 else self.A * unit
-            # Finding equal rows costs about what a product of 30 columns does.
-            self.A = merged_rows(self.A) if is_sparse(A) and columns > 300 else self.A
+            # Finding equal rows costs about what a product of 150 columns does.
+            self.A = merged_rows(self.A) if is_sparse(A) and columns > 2500 else self.A
         else:
             return
         self.whole = whole * unit**2
