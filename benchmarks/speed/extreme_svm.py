@@ -35,7 +35,7 @@ from benchmarks.result import Record, Result, Table, compared
 from benchmarks.rows import Generated, on_disk, together
 from benchmarks.timing import race
 from pinvlearn import ExtremeSVMClassifier
-from pinvlearn._arrays import LEAST_ROWS, MIN_BLOCK_ROWS, WIDE
+from pinvlearn.summaries.gram import ROOM_ENTRIES, ROOM_ROWS
 
 NAMES = {"speed-extreme-svm": "summaries beside syrk, engines beside the serial fit, updates"}
 TARGETS = {
@@ -105,7 +105,7 @@ def _scale(records: list[Record]) -> list[Table]:
         nearest = max((p for p in measured if p <= hidden), default=min(measured))
         seconds = n / measured[nearest] * (hidden / nearest) ** 2
         square = 8 * hidden**2 / 2**30
-        tile = 8 * hidden * (2 * MIN_BLOCK_ROWS if hidden <= WIDE else LEAST_ROWS) / 2**30
+        tile = 8 * max(ROOM_ENTRIES, ROOM_ROWS[0] * hidden) / 2**30
         rows.append(
             [f"{n:,}", hidden, seconds / 3600, *(seconds / 3600 / count for count in WORKERS),
              square, 3 * square + tile]
