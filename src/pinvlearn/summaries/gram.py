@@ -222,9 +222,9 @@ class Gram:
         return read_summary(path, {"Gram": cls})
 
 
-ROOM_ENTRIES, ROOM_ROWS = 2**19, (256, 4096)
-"""Features made at a time, at most 4 MiB, and fewest and most rows of them: they are still in
-cache when the product reads them, and as many as BLAS works on at a time anyway."""
+ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
+"""Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
+the product reads them, and as many as BLAS works on at a time anyway [measured]."""
 
 
 def _products(block: Block) -> Products:
