@@ -14,13 +14,16 @@ electricity (the last fifth in time is the test part), mnist, and the generator 
 The peers learn from the same training rows, capped as stated, standardised as for us, with
 scikit-learn's defaults and as many random features as we have hidden nodes.
 
-Conclusion: provisional, on reduced sizes. The machine had many times the work that it has cores
-for, so the curves await a quiet one. The solution is the same to the last bit on every engine and
-number of workers, and agrees with one fit to all rows as far as its condition allows. A peer is
-more accurate on each of the three sets compared: HistGradientBoosting on two, at five to ten times
-our CPU time, and LinearSVC on electricity. There the peers and ours learned from the last 10,000
-rows before the test part; from the first 10,000, tried before, ours had 56.1 %, LinearSVC 81.4 %
-and HistGradientBoosting 81.7 %. None of them can take rows back.
+Conclusion: the solution is the same to the last bit on every engine and number of workers, and
+agrees with one fit to all rows to 5e-11; without refinement, adding block after block, to 9e-8. Two
+workers are 1.4 to 1.8 times as fast as one, the more rows the nearer to two: on a million rows 1.74
+on Dask and 1.81 on Spark, with a scaleup of 0.87 and 0.98. Sizeup is below the growth of the rows,
+since the smallest fit has all that is paid once. On at most 20,000 rows a peer is more accurate on
+four of five sets: HistGradientBoosting on skin and on mnist (95.4 against 87.1 %, in 240 times our
+CPU time), LinearSVC on KDD (by 0.2 points, in 350 times ours), and random features with SGD on
+electricity. There all learned from the last rows before the test part; from the first 10,000, tried
+before with 200 nodes, ours had 56.1 %, LinearSVC 81.4 % and HistGradientBoosting 81.7 %. None of
+them can take rows back.
 """
 
 import argparse
