@@ -12,8 +12,8 @@ where 0.90 was the target; almost all of the rest makes the features. Threads co
 and are 1.85 times as fast on two cores; Dask costs 1.23 and Spark 1.48 times the serial fit of five
 seconds, all with the same bits. Adding a thousand rows is 554 times cheaper than a refit of a
 million. Ten times the rows take 2 % more memory, a partial sum for each further level of the merge
-tree. Sums do not drift where the recursion loses six digits. The first and third parts were
-measured again, pinned to one core, after features had been made in smaller pieces.
+tree. Sums do not drift where the recursion loses six digits. The rate and the adding of rows were
+measured again later, pinned to one core, when features were made in smaller pieces.
 """
 
 import argparse
