@@ -264,7 +264,10 @@ def normal_times(A: Matrix, X: Array) -> Array:
 
     A, X = A.tocsr(), np.ascontiguousarray(X, dtype=A.dtype)
     Z, columns = np.empty_like(X), X.shape[1]
-    width = min(WIDTH, max(16, columns // allowed_threads()))
+    width, threads = WIDTH, allowed_threads()
+    if threads > 1:  # as many blocks for each of them
+        count = -(-columns // (WIDTH * threads)) * threads
+        width = max(16, -(-columns // count))
     blocks = slices(0, columns, width)
 
     def multiply(i: int, j: int) -> None:
