@@ -130,7 +130,10 @@ def keep_one_blas_thread() -> None:
 
 
 def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | None) -> Iterator[T]:
-    """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has)."""
+    """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has).
+
+    Where the items themselves fail, what came before is given first.
+    """
     blas = blas_threads()
     n_jobs = n_jobs or allowed_threads()
     with blas.limit(limits=1):
@@ -140,8 +143,17 @@ def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | Non
             return
         with ThreadPoolExecutor(n_jobs) as pool:
             waiting: deque[Future[T]] = deque()
+            source = iter(items)
+            failure: Exception | None = None
             try:
-                for item in items:
+                while True:
+                    try:
+                        item = next(source)
+                    except StopIteration:
+                        break
+                    except Exception as error:  # raised once what came before it is done
+                        failure = error
+                        break
                     if len(waiting) > n_jobs:  # bounded: at most one finished block is in wait
                         yield waiting.popleft().result()
                     waiting.append(pool.submit(function, item))
@@ -150,3 +162,5 @@ def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | Non
             finally:
                 for future in waiting:
                     future.cancel()
+            if failure is not None:
+                raise failure
