@@ -69,9 +69,19 @@ def _dask(workers: int) -> Iterator[Fit]:
 
 @contextmanager
 def _spark(workers: int) -> Iterator[Fit]:
-    from pyspark.sql import SparkSession
-
     import pinvlearn.spark
+
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    session = spark_session(workers)
+    try:
+        yield pinvlearn.spark.fit
+    finally:
+        session.stop()
+
+
+def spark_session(workers: int, **more: str) -> Any:
+    """Spark with so many executors, which listen on this machine alone; `more` are its options."""
+    from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -82,13 +92,8 @@ def _spark(workers: int) -> Iterator[Fit]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    builder = SparkSession.builder.master(f"local-cluster[{workers},1,1024]").config(map=options)
-    session = builder.getOrCreate()
-    try:
-        yield pinvlearn.spark.fit
-    finally:
-        session.stop()
+    builder = SparkSession.builder.master(f"local-cluster[{workers},1,1024]")
+    return builder.config(map=options | more).getOrCreate()
 
 
 def cost(function: Callable[[], Any]) -> Cost:

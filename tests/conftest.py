@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -45,19 +44,8 @@ def spark():
     """A Spark cluster of two executors on this machine."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java 17: there is no java on the PATH, and JAVA_HOME is not set")
-    from pyspark.sql import SparkSession
+    from benchmarks.clusters import spark_session
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    options = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=options)
-    session = session.getOrCreate()
+    session = spark_session(2, **{"spark.sql.shuffle.partitions": "4"})
     yield session
     session.stop()

@@ -105,9 +105,8 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
     if head is None:
         raise ValueError("There is no block with rows to learn from.")
     plan, source = planned(estimator, head[0], head[1], source)
-    return _fitted(
-        estimator, plan, SourceBlocks(blocks, SparkSession.builder.getOrCreate()), source
-    )
+    session = SparkSession.builder.getOrCreate()
+    return _fitted(estimator, plan, SourceBlocks(blocks, session, source))
 
 
 def _fit_frame(
@@ -133,13 +132,11 @@ def _fit_frame(
     first = frame.where(f"`{block}` = {numbers[0]}").orderBy(*order).toArrow()
     head = split(first, f"block {numbers[0]}")
     plan, source = planned(estimator, head[0], head[1], source)
-    return _fitted(
-        estimator, plan, FrameBlocks(frame, split, source, block, order, numbers), source
-    )
+    return _fitted(estimator, plan, FrameBlocks(frame, split, source, block, order, numbers))
 
 
-def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks, source: str) -> Any:
-    summary = fold(plan, blocks, source)
+def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Any:
+    summary = fold(plan, blocks)
     counted = sum(past - first for _, first, past in summary.blocks)
     if counted != len(blocks.numbers):
         raise RuntimeError(

@@ -69,6 +69,7 @@ class SourceBlocks:
 
     blocks: Sequence[Any]
     session: Any
+    source: str
 
     @property
     def numbers(self) -> Any:
@@ -92,8 +93,9 @@ class SourceBlocks:
         return _received(self.session.range(0, tasks, 1, tasks).mapInArrow(run, "result binary"))
 
 
-def fold(plan: Any, blocks: FrameBlocks | SourceBlocks, source: str) -> Any:
+def fold(plan: Any, blocks: FrameBlocks | SourceBlocks) -> Any:
     """The summary of all blocks; a task sends the nodes of the tree that it could complete."""
+    source = blocks.source
 
     def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         tree = summaries.Tree()
