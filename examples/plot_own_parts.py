@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pinvlearn as pl
-from pinvlearn.factors import Problem, Spectral
-from pinvlearn.solvers import FastSVD
+from pinvlearn.readout.factors import Problem, Spectral
+from pinvlearn.readout.solvers import FastSVD
 
 rng = np.random.default_rng(0)
 X = np.sort(rng.uniform(-3.0, 3.0, 300))[:, None]

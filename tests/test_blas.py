@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg.blas import dsyrk
 
-from pinvlearn._blas import add_gram
+from pinvlearn._core.blas import add_gram
 
 
 @pytest.mark.parametrize(("m", "p"), [(1, 1), (5, 3), (3, 40), (700, 130), (0, 4), (4, 0)])

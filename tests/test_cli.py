@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 import pinvlearn
 from commands import fails, ok, run
 from pinvlearn import cli
-from pinvlearn._progress import progress
+from pinvlearn._core.progress import progress
 
 SMALL = ("--size", 30)
 

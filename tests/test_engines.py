@@ -22,8 +22,8 @@ from pinvlearn.engines.local import (
     in_threads,
     tree,
 )
-from pinvlearn.factors import Problem
-from pinvlearn.solvers import Cholesky
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solvers import Cholesky
 from pinvlearn.summaries import products
 from pinvlearn.summaries.products import Products
 

@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 import pinvlearn
 from matrices import sparse
 from pinvlearn.features.activations import ACTIVATIONS
+from pinvlearn.features.radial import RADIAL, RadialBasis
 from pinvlearn.features.random_layer import Beside, Inputs, RandomLayer, draw_layer
-from pinvlearn.features.rbf import RADIAL, RadialBasis
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 4))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from pinvlearn.kernel_readout import PATH_DECADES, solve_kernel, solve_single_precision
+from pinvlearn.readout.kernel import PATH_DECADES, solve_kernel, solve_single_precision
 
 EPS = np.finfo(float).eps
 N = 40

@@ -16,7 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pinvlearn
-from pinvlearn import _files, persistence, solvers
+from pinvlearn import persistence
+from pinvlearn._core import files as _files
+from pinvlearn.readout import solvers
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 4))

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from matrices import slow
 from oracles import leave_one_out
-from pinvlearn import sizing
 from pinvlearn.engines.local import LocalRows
-from pinvlearn.factors import Problem
-from pinvlearn.learners._readout import squared_error_score, top_class_score
-from pinvlearn.sizing import SizePath, prefix_path, truncation_path
-from pinvlearn.solvers import QR, Eigen, ExactSVD
+from pinvlearn.learners._base import squared_error_score, top_class_score
+from pinvlearn.readout import sizes as sizing
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
+from pinvlearn.readout.solvers import QR, Eigen, ExactSVD
 
 
 def make_problem(H, Y, *, weights=None, intercept=True, score=squared_error_score, n_jobs=1):

@@ -8,13 +8,15 @@ import scipy.sparse
 
 from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
 from oracles import generalised_cross_validation, leave_one_out, ridge
-from pinvlearn import FlatGradient, Tolerance, range_basis, selection
-from pinvlearn import solvers as s
+from pinvlearn import FlatGradient, Tolerance, range_basis
 from pinvlearn.engines import local
 from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows
-from pinvlearn.factors import Problem, solved_rows
-from pinvlearn.learners._readout import accuracy_score, squared_error_score, top_class_score
-from pinvlearn.readout import solve
+from pinvlearn.learners._base import accuracy_score, squared_error_score, top_class_score
+from pinvlearn.readout import choose as selection
+from pinvlearn.readout import solvers as s
+from pinvlearn.readout.factors import solved_rows
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solve import solve
 from pinvlearn.summaries import products
 
 EPS = np.finfo(float).eps

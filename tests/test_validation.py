@@ -8,7 +8,7 @@ from scipy.sparse.linalg import LinearOperator
 from matrices import FORMS, slow
 from pinvlearn import Rank, frobenius_error, lstsq, pinv, range_basis, spectral_error, svd
 from pinvlearn import _validation as v
-from pinvlearn.solvers import SOLVERS, Cholesky
+from pinvlearn.readout.solvers import SOLVERS, Cholesky
 
 ENTRIES = {
     "svd": svd,

@@ -13,10 +13,10 @@ from oracles import ridge
 from pinvlearn import ELMClassifier, ELMRegressor
 from pinvlearn._validation import generator
 from pinvlearn.engines.local import LocalRows
-from pinvlearn.factors import Problem
 from pinvlearn.features.random_layer import Inputs
-from pinvlearn.readout import solve
-from pinvlearn.solvers import Woodbury
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solve import solve
+from pinvlearn.readout.solvers import Woodbury
 
 EPS = np.finfo(float).eps
 IRIS, SPECIES = load_iris(return_X_y=True)

@@ -31,9 +31,9 @@ from benchmarks.threads import limit
 from benchmarks.timing import race
 from pinvlearn import PartialSVD
 from pinvlearn._validation import check_triplets
-from pinvlearn.linalg.completion import als, both_ways, threads
-from pinvlearn.linalg.gibbs import gibbs
-from pinvlearn.linalg.partial import Descent, factor_at_a_time
+from pinvlearn.completion.als import als, both_ways, threads
+from pinvlearn.completion.descent import Descent, factor_at_a_time
+from pinvlearn.completion.gibbs import gibbs
 
 NAMES = {"speed-completion": "als, gibbs and funk against cmfrec, Surprise, myFM and a plain loop"}
 ALPHA = 0.1

@@ -36,7 +36,7 @@ from benchmarks.result import Record, Result, Table, compared
 from benchmarks.rows import Generated, on_disk, together
 from benchmarks.timing import race
 from pinvlearn import ExtremeSVMClassifier
-from pinvlearn._arrays import slices
+from pinvlearn._core.arrays import slices
 from pinvlearn.summaries.gram import ROOM_ENTRIES, ROOM_ROWS
 
 NAMES = {"speed-extreme-svm": "summaries beside syrk, engines beside the serial fit, updates"}

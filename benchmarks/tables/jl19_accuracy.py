@@ -102,7 +102,7 @@ def methods(rcond: float) -> dict[str, dict[str, Any]]:
     solvers = {
         "FastSVD": "fast-svd",
         "GradFastSVD": "grad-svd",
-        "SVD": pinvlearn.solvers.ExactSVD(rcond=rcond),
+        "SVD": pinvlearn.readout.solvers.ExactSVD(rcond=rcond),
     }
     papers = {
         name: {"solver": solver, "alpha": 0.0, "loo_scoring": None}

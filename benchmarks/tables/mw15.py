@@ -44,7 +44,7 @@ from benchmarks.result import Record, Result, Table, measured
 from benchmarks.tables._mw15_sets import DRAWN, NOTES, Split, chosen, make_split
 from pinvlearn.features.random_layer import RandomLayer
 from pinvlearn.linalg import lowrank_psd
-from pinvlearn.solvers import Woodbury
+from pinvlearn.readout.solvers import Woodbury
 
 NAMES = {
     "mw15-2": "Table 2 of [MW15]: 1000 sigmoid units, HHᵀ approximated",

@@ -23,7 +23,7 @@ GROUPS = {
         "pinvlearn.learners.features",
         "pinvlearn.learners.receptive_fields",
     ),
-    "Linear algebra": ("pinvlearn.functional", "pinvlearn.linalg"),
+    "Linear algebra": ("pinvlearn.functional.matrices", "pinvlearn.linalg"),
     "Stop rules": ("pinvlearn.linalg.stop",),
     "Metrics": ("pinvlearn.metrics",),
     "Blocks of rows": ("pinvlearn.engines.sources",),
@@ -59,7 +59,7 @@ def write_api(app: Sphinx, config: Config) -> None:
         names[group_of(getattr(pinvlearn, name).__module__)].append(name)
     solvers = [
         name
-        for name, value in vars(pinvlearn.solvers).items()
+        for name, value in vars(pinvlearn.readout.solvers).items()
         if dataclasses.is_dataclass(value) and hasattr(value, "factor")
     ]
     parts = [HEAD]
@@ -68,8 +68,8 @@ def write_api(app: Sphinx, config: Config) -> None:
         classes = [name for name in members if name not in functions]
         if members:
             parts += [heading(group), *map(listing, filter(None, (functions, classes)))]
-    parts += [heading("Solvers"), SOLVERS, listing(solvers, "pinvlearn.solvers")]
-    parts += [GIVEN, listing(FACTORS, "pinvlearn.factors")]
+    parts += [heading("Solvers"), SOLVERS, listing(solvers, "pinvlearn.readout.solvers")]
+    parts += [GIVEN, listing(FACTORS, "pinvlearn.readout.factors")]
     parts += [heading("Summaries"), SUMMED, listing(SUMMARIES, "pinvlearn.summaries")]
     page = "\n\n".join(parts) + "\n"
 

@@ -2,15 +2,14 @@
 
 Every learner here is a feature map followed by a linear read-out through a filtered
 pseudo-inverse. Public names are loaded on first use, so ``import pinvlearn`` costs next to
-nothing; ``pinvlearn.solvers`` holds the solver objects, ``pinvlearn.summaries`` what can be added,
-forgotten and merged.
+nothing; ``pinvlearn.readout.solvers`` holds the solver objects, ``pinvlearn.summaries`` what can
+be added, forgotten and merged.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pinvlearn import solvers as solvers
     from pinvlearn import summaries as summaries
     from pinvlearn.displays.matrices import DegreeDisplay as DegreeDisplay
     from pinvlearn.displays.matrices import ReorderingDisplay as ReorderingDisplay
@@ -21,16 +20,16 @@ if TYPE_CHECKING:
     from pinvlearn.engines.sources import NpyBlocks as NpyBlocks
     from pinvlearn.engines.sources import NpzBlocks as NpzBlocks
     from pinvlearn.engines.sources import ParquetBlocks as ParquetBlocks
-    from pinvlearn.functional import Solution as Solution
-    from pinvlearn.functional import frobenius_error as frobenius_error
-    from pinvlearn.functional import hub_spoke as hub_spoke
-    from pinvlearn.functional import lstsq as lstsq
-    from pinvlearn.functional import pinv as pinv
-    from pinvlearn.functional import range_basis as range_basis
-    from pinvlearn.functional import spectral_error as spectral_error
-    from pinvlearn.functional import svd as svd
-    from pinvlearn.functional_partial import as_triplets as as_triplets
-    from pinvlearn.functional_partial import partial_svd as partial_svd
+    from pinvlearn.functional.matrices import Solution as Solution
+    from pinvlearn.functional.matrices import frobenius_error as frobenius_error
+    from pinvlearn.functional.matrices import hub_spoke as hub_spoke
+    from pinvlearn.functional.matrices import lstsq as lstsq
+    from pinvlearn.functional.matrices import pinv as pinv
+    from pinvlearn.functional.matrices import range_basis as range_basis
+    from pinvlearn.functional.matrices import spectral_error as spectral_error
+    from pinvlearn.functional.matrices import svd as svd
+    from pinvlearn.functional.partial import as_triplets as as_triplets
+    from pinvlearn.functional.partial import partial_svd as partial_svd
     from pinvlearn.learners.autoencoder import ELMAutoEncoder as ELMAutoEncoder
     from pinvlearn.learners.decomposition import FastPCA as FastPCA
     from pinvlearn.learners.decomposition import FastTruncatedSVD as FastTruncatedSVD
@@ -106,23 +105,23 @@ _HOME = {
     "SVD": "linalg.svd",
     "SVDImputer": "learners.imputer",
     "SizePathDisplay": "displays.paths",
-    "Solution": "functional",
+    "Solution": "functional.matrices",
     "Tolerance": "linalg.stop",
-    "as_triplets": "functional_partial",
-    "frobenius_error": "functional",
-    "hub_spoke": "functional",
+    "as_triplets": "functional.partial",
+    "frobenius_error": "functional.matrices",
+    "hub_spoke": "functional.matrices",
     "load": "persistence",
-    "lstsq": "functional",
+    "lstsq": "functional.matrices",
     "ndcg_at_k": "metrics",
-    "partial_svd": "functional_partial",
-    "pinv": "functional",
+    "partial_svd": "functional.partial",
+    "pinv": "functional.matrices",
     "precision_at_k": "metrics",
-    "range_basis": "functional",
+    "range_basis": "functional.matrices",
     "save": "persistence",
-    "spectral_error": "functional",
-    "svd": "functional",
+    "spectral_error": "functional.matrices",
+    "svd": "functional.matrices",
 }
-_SUBMODULES = ("solvers", "summaries")
+_SUBMODULES = ("summaries",)
 
 __all__ = sorted([*_HOME, *_SUBMODULES])
 

@@ -11,7 +11,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from sklearn.utils import check_random_state
 
-from pinvlearn._arrays import Array, IntArray, Matrix, is_operator, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse
 from pinvlearn.linalg.stop import Stop
 
 

@@ -15,7 +15,7 @@ except ModuleNotFoundError as missing:
         "pinvlearn.dask needs Dask: pip install pinvlearn[dask]", name="dask"
     ) from missing
 
-from pinvlearn._arrays import Array, Matrix, slices
+from pinvlearn._core.arrays import Array, Matrix, slices
 from pinvlearn.engines.dask import computed, fold
 from pinvlearn.engines.local import keep_one_blas_thread
 from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._arrays import Array, IntArray, Matrix, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse
 from pinvlearn._validation import check_finite, check_size
 from pinvlearn.linalg.ranking import relevant, top_columns
 

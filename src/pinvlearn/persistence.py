@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from pinvlearn._files import written_whole
+from pinvlearn._core.files import written_whole
 
 FORMAT = 1
 _HEADER = "pinvlearn.json"
@@ -54,25 +54,25 @@ PARTS = frozenset(
         "pinvlearn.features.random_layer.Offset",
         "pinvlearn.features.random_layer.RandomLayer",
         "pinvlearn.features.random_layer.Stack",
-        "pinvlearn.features.rbf.RadialBasis",
+        "pinvlearn.features.radial.RadialBasis",
         "pinvlearn.features.receptive_fields.Fields",
         "pinvlearn.learners._kept.KeptRows",
         "pinvlearn.learners._kept.KeptSums",
         "pinvlearn.learners.pinv.GivenMap",
-        "pinvlearn.linalg.completed.Completed",
+        "pinvlearn.completion.completed.Completed",
         "pinvlearn.linalg.principal.Scatter",
         "pinvlearn.linalg.report.Report",
         "pinvlearn.linalg.stop.Energy",
         "pinvlearn.linalg.stop.FlatGradient",
         "pinvlearn.linalg.stop.Rank",
         "pinvlearn.linalg.stop.Tolerance",
-        "pinvlearn.solvers.Auto",
-        "pinvlearn.solvers.Cholesky",
-        "pinvlearn.solvers.Eigen",
-        "pinvlearn.solvers.ExactSVD",
-        "pinvlearn.solvers.FastSVD",
-        "pinvlearn.solvers.QR",
-        "pinvlearn.solvers.Woodbury",
+        "pinvlearn.readout.solvers.Auto",
+        "pinvlearn.readout.solvers.Cholesky",
+        "pinvlearn.readout.solvers.Eigen",
+        "pinvlearn.readout.solvers.ExactSVD",
+        "pinvlearn.readout.solvers.FastSVD",
+        "pinvlearn.readout.solvers.QR",
+        "pinvlearn.readout.solvers.Woodbury",
         "pinvlearn.summaries.gram.Gram",
         "pinvlearn.summaries.products.Products",
         "pinvlearn.summaries.schema.Schema",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn.engines.sources import column_values
 from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold
 from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of

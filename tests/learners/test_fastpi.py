@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import pinvlearn
 from pinvlearn import FastPIClassifier, precision_at_k
-from pinvlearn.learners import _cells, fastpi
+from pinvlearn.learners import fastpi
+from pinvlearn.readout import cells as _cells
 
 METHODS = ("auto", "exact", "gram", "randomized", "chebyshev", "fastpi", "frpca", "svds")
 

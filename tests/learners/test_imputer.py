@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from matrices import with_spectrum
 from pinvlearn import SVDImputer
-from pinvlearn.linalg import impute
+from pinvlearn.completion import impute
 
 METHODS = ("soft", "ppca")
 
@@ -220,7 +220,7 @@ def test_soft_threshold_satisfies_its_optimality_condition(monkeypatch):
 
 
 def test_both_ways_to_fill_agree():
-    from pinvlearn.linalg._compiled_rows import fill_by_loadings, fill_by_precision
+    from pinvlearn.completion._compiled_rows import fill_by_loadings, fill_by_precision
 
     Z, known = scaled()
     B, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 3)))
@@ -238,7 +238,7 @@ def test_both_ways_to_fill_agree():
 
 
 def test_covariances_of_the_fills():
-    from pinvlearn.linalg._compiled_rows import fill_by_precision
+    from pinvlearn.completion._compiled_rows import fill_by_precision
 
     rng = np.random.default_rng(0)
     root = rng.standard_normal((6, 6))

@@ -21,7 +21,7 @@ from pinvlearn._validation import generator
 from pinvlearn.cli._app import app
 from pinvlearn.learners import _kernel, kernel_elm
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, as_kernel_matrix, randomized_psd
-from pinvlearn.readout import solve
+from pinvlearn.readout.solve import solve
 
 EPS = np.finfo(float).eps
 N = 60

@@ -16,8 +16,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import pinvlearn
 from oracles import ridge
-from pinvlearn import solvers
 from pinvlearn.features.activations import ACTIVATIONS
+from pinvlearn.readout import solvers
 
 FAMILIES = {"Pinv": {}, "RBFNetwork": {"n_kernels": 15}, "ELM": {"n_hidden": 15}}
 NAMES = [family + kind for family in FAMILIES for kind in ("Classifier", "Regressor")]
@@ -266,7 +266,7 @@ class TestInterruption:
         def interrupted(*args, **kwargs):
             raise failure
 
-        monkeypatch.setattr("pinvlearn.learners._readout.solve", interrupted)
+        monkeypatch.setattr("pinvlearn.learners._base.solve", interrupted)
         with pytest.raises(failure):
             model.fit(IRIS[:40, :2], np.arange(40) % 2)
         monkeypatch.undo()
@@ -280,7 +280,7 @@ class TestInterruption:
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("pinvlearn.learners._readout.solve", interrupted)
+        monkeypatch.setattr("pinvlearn.learners._base.solve", interrupted)
         model = make(name)
         with pytest.raises(KeyboardInterrupt):
             model.fit(IRIS, target(name))

@@ -7,8 +7,8 @@ from sklearn.metrics import accuracy_score
 
 import pinvlearn
 from oracles import generalised_cross_validation, leave_one_out
-from pinvlearn import solvers
-from pinvlearn.selection import TIE
+from pinvlearn.readout import solvers
+from pinvlearn.readout.choose import TIE
 
 ROWS = 45
 FAMILIES = {"Pinv": {}, "RBFNetwork": {"n_kernels": 12}, "ELM": {"n_hidden": 12}}

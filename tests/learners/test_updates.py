@@ -29,7 +29,7 @@ from pinvlearn import (
     RBFNetworkClassifier,
     RBFNetworkRegressor,
 )
-from pinvlearn._progress import Rate, progress
+from pinvlearn._core.progress import Rate, progress
 from pinvlearn.summaries import Gram, Tree, Triangle, fold
 
 RNG = np.random.default_rng(0)

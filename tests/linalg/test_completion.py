@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from pinvlearn.linalg import completion, gibbs
-from pinvlearn.linalg.completed import Completed
-from pinvlearn.linalg.completion import (
+from pinvlearn.completion import als as completion
+from pinvlearn.completion import gibbs
+from pinvlearn.completion.als import (
     Prior,
     als,
     both_ways,
@@ -15,6 +15,7 @@ from pinvlearn.linalg.completion import (
     threads,
     update,
 )
+from pinvlearn.completion.completed import Completed
 
 EPS = np.finfo(float).eps
 SHAPE = (40, 30)

@@ -21,7 +21,7 @@ from matrices import (
 )
 from oracles import ridge
 from pinvlearn import Solution, Tolerance, lstsq
-from pinvlearn.solvers import SOLVERS, TOLERANCE, FastSVD
+from pinvlearn.readout.solvers import SOLVERS, TOLERANCE, FastSVD
 
 EPS = np.finfo(float).eps
 TIGHT = FastSVD(Tolerance(1e-13, relative=True))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pinvlearn
 from matrices import with_spectrum
 from pinvlearn import as_triplets, partial_svd
-from pinvlearn.linalg import partial
+from pinvlearn.completion import descent as partial
 
 EPS = np.finfo(float).eps
 # LingPipe's test of SvdMatrix, the one with assertions.

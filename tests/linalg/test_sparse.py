@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import pinvlearn._validation
 from matrices import with_spectrum
 from pinvlearn import frobenius_error, pinv, svd
-from pinvlearn._arrays import gram, merged_rows, normal_times, sparse_times
+from pinvlearn._core.arrays import gram, merged_rows, normal_times, sparse_times
 from pinvlearn.linalg.chebyshev import EXCESS
 from pinvlearn.linalg.driver import METHODS, memory
 from pinvlearn.linalg.orthonormal import basis, column_norms
@@ -160,7 +160,7 @@ class TestProducts:
 
     @pytest.fixture(autouse=True)
     def _compiled(self, monkeypatch):
-        monkeypatch.setattr("pinvlearn._arrays.COMPILED_WORK", 0)
+        monkeypatch.setattr("pinvlearn._core.arrays.COMPILED_WORK", 0)
 
     @pytest.mark.parametrize("columns", [33, 64, 150])
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -9,8 +9,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pinvlearn.features.radial import RadialBasis
 from pinvlearn.features.random_layer import Inputs, RandomLayer, draw_layer
-from pinvlearn.features.rbf import RadialBasis
 from pinvlearn.summaries import Gram, Tree, Triangle, fingerprint, fold, load_summary
 
 RNG = np.random.default_rng(0)

@@ -67,7 +67,7 @@ def _print_json(values: Mapping[str, Any]) -> None:
 
 def write_table(frame: Any, out: Path | None) -> None:
     """Write a data frame to a file, whole or not at all, or as CSV to stdout."""
-    from pinvlearn._files import written_whole
+    from pinvlearn._core.files import written_whole
 
     if out is None:
         frame.to_csv(sys.stdout, index=False)

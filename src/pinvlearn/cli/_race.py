@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from pinvlearn._files import written_whole
+from pinvlearn._core.files import written_whole
 from pinvlearn.cli._data import Note
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._model import build_columns, build_learner, take_rows
 from pinvlearn.displays.paths import ConvergenceDisplay
-from pinvlearn.functional import range_basis
+from pinvlearn.functional.matrices import range_basis
 from pinvlearn.learners.features import RBFFeatures
 from pinvlearn.linalg.stop import FlatGradient, Tolerance
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pinvlearn._progress import progress
+from pinvlearn._core.progress import progress
 from pinvlearn.cli._errors import guarded
 from pinvlearn.cli._options import FORMATS, Json, Quiet, Seed, Target, Task, check_writable
 from pinvlearn.cli._output import Output

@@ -37,10 +37,10 @@ def svd(
     """
     import numpy as np
 
-    from pinvlearn._arrays import is_sparse, squared_norm
-    from pinvlearn._files import written_whole
+    from pinvlearn._core.arrays import is_sparse, squared_norm
+    from pinvlearn._core.files import written_whole
     from pinvlearn.cli import _matrix
-    from pinvlearn.functional import svd as decompose
+    from pinvlearn.functional.matrices import svd as decompose
     from pinvlearn.linalg.driver import METHODS
 
     output = Output(as_json=as_json, quiet=quiet)

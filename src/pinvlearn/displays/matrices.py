@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinvlearn._arrays import Matrix, is_operator
+from pinvlearn._core.arrays import Matrix, is_operator
 from pinvlearn._validation import check_matrix
 from pinvlearn.displays._axes import axes
-from pinvlearn.functional import hub_spoke
+from pinvlearn.functional.matrices import hub_spoke
 from pinvlearn.linalg.reorder import Reordering
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import dask
 
 from pinvlearn import summaries
-from pinvlearn._arrays import blas_threads
+from pinvlearn._core.arrays import blas_threads
 from pinvlearn.engines.local import keep_one_blas_thread
 
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pinvlearn._arrays import (
+from pinvlearn._core.arrays import (
     BLOCK_ENTRIES,
     LEAST_ROWS,
     MIN_BLOCK_ROWS,

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 
 Block: TypeAlias = tuple[Any, ...]
 """(X, y) or (X, y, sample_weight)."""

@@ -1,0 +1,1 @@
+"""Feature maps: frozen, already drawn functions from rows X to features H."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 
 Activation = Callable[[Array], Array]
 

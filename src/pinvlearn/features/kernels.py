@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray, Matrix, to_dense
-from pinvlearn.features.rbf import gaussian, laplace, row_squares
+from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
+from pinvlearn.features.radial import gaussian, laplace, row_squares
 
 KernelFunction = Callable[[Matrix, Matrix], Array]
 

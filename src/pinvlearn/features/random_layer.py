@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, evaluate, is_sparse, slices
+from pinvlearn._core.arrays import Array, Matrix, evaluate, is_sparse, slices
 from pinvlearn.features.activations import ACTIVATIONS, Activation, sigmoid_of_negative
 
 WEIGHTS = ("gaussian", "uniform", "orthogonal")

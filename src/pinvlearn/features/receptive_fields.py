@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 from pinvlearn.features.random_layer import orthogonal_columns
 
 TILE_BYTES = 2**22

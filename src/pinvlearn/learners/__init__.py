@@ -1,0 +1,1 @@
+"""Thin estimators: a feature map in front of the read-out, one file for each family."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn.engines.local import in_threads, tree
 from pinvlearn.learners._plans import Plan
 from pinvlearn.summaries import Products, Schema, Tree
@@ -98,7 +98,7 @@ def _itself(block: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class BlockRows:
-    """Rows of blocks that can be read again, for refinement; see `pinvlearn.factors.Rows`."""
+    """Rows of blocks that can be read again, for refinement; see `readout.problem.Rows`."""
 
     plan: Plan
     schema: Schema

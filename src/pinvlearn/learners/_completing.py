@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray
-from pinvlearn.linalg.completed import Completed
-from pinvlearn.linalg.completion import (
+from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn.completion.als import (
     Factors,
     Run,
     als,
@@ -18,8 +17,9 @@ from pinvlearn.linalg.completion import (
     predicted,
     ridge_prior,
 )
-from pinvlearn.linalg.gibbs import gibbs
-from pinvlearn.linalg.partial import Descent, factor_at_a_time
+from pinvlearn.completion.completed import Completed
+from pinvlearn.completion.descent import Descent, factor_at_a_time
+from pinvlearn.completion.gibbs import gibbs
 
 ALPHAS = np.array([0.3, 0.18, 0.12, 0.08, 0.05, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001])
 """Penalties per entry, of entries with unit variance, among which "auto" chooses: MovieLens wants

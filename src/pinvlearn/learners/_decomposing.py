@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
-from pinvlearn._arrays import Array, Matrix, Shifted, is_sparse
+from pinvlearn._core.arrays import Array, Matrix, Shifted, is_sparse
 from pinvlearn._validation import (
     check_choice,
     check_count,

@@ -7,8 +7,8 @@ from typing import Any
 
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
-from pinvlearn.factors import Problem
+from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn.readout.problem import Problem
 from pinvlearn.summaries import Gram, Products, Schema
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.products import with_ones

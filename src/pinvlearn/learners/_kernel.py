@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, lapack
+from pinvlearn._core.arrays import Array, lapack
 from pinvlearn.engines.local import LocalRows
-from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.features.random_layer import Inputs
-from pinvlearn.kernel_readout import solve_columns, solve_kernel, solve_single_precision
-from pinvlearn.learners._readout import FeatureMap
+from pinvlearn.learners._base import FeatureMap
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
-from pinvlearn.readout import Readout, solve
-from pinvlearn.selection import Alpha, as_path, generalised_cross_validation
-from pinvlearn.solvers import Auto, Eigen
+from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
+from pinvlearn.readout.kernel import solve_columns, solve_kernel, solve_single_precision
+from pinvlearn.readout.problem import Problem, Score
+from pinvlearn.readout.solve import Readout, solve
+from pinvlearn.readout.solvers import Auto, Eigen
 
 FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
 """rank="auto" doubles from the first rank until generalised cross-validation improves by less than

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
-from pinvlearn._arrays import Matrix, is_sparse
+from pinvlearn._core.arrays import Matrix, is_sparse
 from pinvlearn._validation import (
     check_choice,
     check_matrix,
@@ -17,8 +17,8 @@ from pinvlearn._validation import (
 )
 from pinvlearn.features.activations import ACTIVATIONS
 from pinvlearn.features.kernels import Kernel, KernelMatrix
+from pinvlearn.features.radial import RADIAL, RadialBasis
 from pinvlearn.features.random_layer import WEIGHTS, Beside, RandomLayer, draw_layer
-from pinvlearn.features.rbf import RADIAL, RadialBasis
 from pinvlearn.linalg.kernel import Pivots
 from pinvlearn.linalg.leverage import ridge_leverage
 

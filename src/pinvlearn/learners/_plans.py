@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from pinvlearn._arrays import to_dense
+from pinvlearn._core.arrays import to_dense
 from pinvlearn.summaries import BlockId, Gram, Schema, Triangle
 from pinvlearn.summaries.block import Block
 

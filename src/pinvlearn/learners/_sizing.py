@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._validation import check_rank_or_share, check_size
-from pinvlearn.factors import Problem, Spectral, Unfiltered
 from pinvlearn.features.random_layer import Beside
-from pinvlearn.learners._readout import FeatureMap, ReadoutEstimator
+from pinvlearn.learners._base import FeatureMap, ReadoutEstimator
 from pinvlearn.linalg.report import Report
-from pinvlearn.selection import Alpha
-from pinvlearn.sizing import SizePath, prefix_path, truncation_path
-from pinvlearn.solvers import QR, Auto, ExactSVD, Woodbury
+from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.factors import Spectral, Unfiltered
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
+from pinvlearn.readout.solvers import QR, Auto, ExactSVD, Woodbury
 
 LOO = "loo"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from pinvlearn._arrays import Matrix
+from pinvlearn._core.arrays import Matrix
 from pinvlearn._validation import check_finite
 
 

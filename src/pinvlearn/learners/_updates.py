@@ -18,8 +18,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._arrays import Matrix
-from pinvlearn._progress import Rate, progress
+from pinvlearn._core.arrays import Matrix
+from pinvlearn._core.progress import Rate, progress
 from pinvlearn._validation import (
     check_alpha,
     check_in_memory,
@@ -30,8 +30,8 @@ from pinvlearn.engines.local import in_threads
 from pinvlearn.learners._blocks import BlockRows, Reader, resumed, unpacked
 from pinvlearn.learners._plans import Plan, block_source, checked_targets
 from pinvlearn.learners._state import forget_fit, rows_of_new_fit, unchanged_on_failure
+from pinvlearn.readout.summary import kind_for, solve_summary
 from pinvlearn.summaries import Gram, Schema, Triangle, fingerprint
-from pinvlearn.summary_readout import kind_for, solve_summary
 
 Summary = Gram | Triangle
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, to_dense
+from pinvlearn._core.arrays import Array, Matrix, to_dense
 from pinvlearn._validation import check_alpha, check_choice, check_jobs, check_size
 from pinvlearn.engines.local import LocalRows
-from pinvlearn.factors import Problem
 from pinvlearn.features.random_layer import RandomLayer
 from pinvlearn.learners._maps import draw_random
 from pinvlearn.learners.features import MapTransformer
 from pinvlearn.linalg.lasso import fista
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout import solve
-from pinvlearn.solvers import Cholesky, Eigen
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solve import solve
+from pinvlearn.readout.solvers import Cholesky, Eigen
 
 PENALTIES = ("ridge", "l1")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._arrays import Array, Matrix, is_sparse, squared_norm
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, squared_norm
 from pinvlearn._validation import check_count
 from pinvlearn.learners._decomposing import Decomposition
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._validation import check_sizes
 from pinvlearn.features.random_layer import RandomLayer, Stack
-from pinvlearn.learners._maps import draw_random, with_links
-from pinvlearn.learners._readout import (
+from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
     ReadoutEstimator,
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners.autoencoder import fit_encoder
 
 

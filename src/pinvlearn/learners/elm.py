@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Matrix
+from pinvlearn._core.arrays import Matrix
 from pinvlearn.features.random_layer import Beside
-from pinvlearn.learners._maps import draw_random, with_links
-from pinvlearn.learners._readout import (
+from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 
 

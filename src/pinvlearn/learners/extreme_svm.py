@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Matrix
+from pinvlearn._core.arrays import Matrix
 from pinvlearn.features.random_layer import Inputs, Offset
+from pinvlearn.learners._base import FeatureMap, ReadoutClassifier, documented
 from pinvlearn.learners._maps import draw_random
-from pinvlearn.learners._readout import FeatureMap, ReadoutClassifier, documented
 
 
 @documented

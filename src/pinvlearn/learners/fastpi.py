@@ -12,7 +12,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -22,7 +22,11 @@ from pinvlearn._validation import (
     check_size,
     generator,
 )
-from pinvlearn.learners._cells import (
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.linalg.driver import METHODS, decompose, memory
+from pinvlearn.linalg.ranking import relevant, top_columns
+from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
+from pinvlearn.readout.cells import (
     ALPHAS,
     CHUNK_ENTRIES,
     RATIOS,
@@ -37,10 +41,6 @@ from pinvlearn.learners._cells import (
     judge_squared_error,
     leave_one_out_cells,
 )
-from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.linalg.driver import METHODS, decompose, memory
-from pinvlearn.linalg.ranking import relevant, top_columns
-from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
 
 GRAM_SIDE = 6000
 """Smaller side up to which "auto" ranks take the whole spectrum from the Gram matrix: about a

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._validation import check_finite, generator
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure

@@ -10,10 +10,9 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array, blas_threads
+from pinvlearn._core.arrays import Array, blas_threads
 from pinvlearn._validation import check_choice, check_count, generator
-from pinvlearn.learners._state import unchanged_on_failure
-from pinvlearn.linalg.impute import (
+from pinvlearn.completion.impute import (
     MOST_COLUMNS,
     Loadings,
     Mask,
@@ -22,6 +21,7 @@ from pinvlearn.linalg.impute import (
     ppca,
     soft_path,
 )
+from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
 
 HELD_OUT = 0.1

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils import Tags
 
-from pinvlearn._arrays import Array, Matrix, to_dense
+from pinvlearn._core.arrays import Array, Matrix, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -20,20 +20,20 @@ from pinvlearn._validation import (
     check_symmetric,
     generator,
 )
-from pinvlearn.factors import Score
 from pinvlearn.features.kernels import KERNELS, GivenColumns, Kernel, KernelColumns, KernelMatrix
-from pinvlearn.learners._kernel import KernelTask, exact, exact_single, pivoted, randomized
-from pinvlearn.learners._maps import kernel_width
-from pinvlearn.learners._readout import (
+from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
     ReadoutEstimator,
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.learners._kernel import KernelTask, exact, exact_single, pivoted, randomized
+from pinvlearn.learners._maps import kernel_width
 from pinvlearn.linalg.kernel import as_kernel_matrix
-from pinvlearn.readout import Readout
-from pinvlearn.solvers import Auto
+from pinvlearn.readout.problem import Score
+from pinvlearn.readout.solve import Readout
+from pinvlearn.readout.solvers import Auto
 
 APPROXIMATIONS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._arrays import Array, IntArray, allowed_threads, blas_threads
+from pinvlearn._core.arrays import Array, IntArray, allowed_threads, blas_threads
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -24,9 +24,9 @@ from pinvlearn._validation import (
     check_values,
     generator,
 )
+from pinvlearn.completion.als import entries_of, threads
 from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.linalg.completion import entries_of, threads
 from pinvlearn.linalg.report import Report, Stopwatch
 
 MOST_FLOPS, MOST_SAMPLE_BYTES = 2e12, 2**29

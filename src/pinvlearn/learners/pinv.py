@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pinvlearn._arrays import Matrix
+from pinvlearn._core.arrays import Matrix
 from pinvlearn.features.random_layer import Inputs
-from pinvlearn.learners._readout import (
+from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
     ReadoutRegressor,

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Matrix
+from pinvlearn._core.arrays import Matrix
+from pinvlearn.features.radial import RadialBasis
 from pinvlearn.features.random_layer import Beside
-from pinvlearn.features.rbf import RadialBasis
-from pinvlearn.learners._maps import draw_radial, with_links
-from pinvlearn.learners._readout import (
+from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
     ReadoutRegressor,
     documented,
 )
+from pinvlearn.learners._maps import draw_radial, with_links
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from pinvlearn._arrays import Array, first_bad_entry
+from pinvlearn._core.arrays import Array, first_bad_entry
 from pinvlearn._validation import (
     check_choice,
     check_image_shape,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, Matrix, gram, product, to_dense, transposed
+from pinvlearn._core.arrays import Array, Matrix, gram, product, to_dense, transposed
 from pinvlearn.linalg.orthonormal import column_norms, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed

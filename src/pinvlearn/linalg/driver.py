@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import (
+from pinvlearn._core.arrays import (
     Array,
     Matrix,
     is_operator,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, squared_norm
+from pinvlearn._core.arrays import Array, Matrix, squared_norm
 from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.svd import SVD
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._arrays import Array, Matrix, gram, product, transposed
+from pinvlearn._core.arrays import Array, Matrix, gram, product, transposed
 from pinvlearn.linalg.dense import gram_svd
 from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.reorder import Reordering, hub_spoke

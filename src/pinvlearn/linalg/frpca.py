@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from pinvlearn._arrays import Array, Matrix, product, transposed
+from pinvlearn._core.arrays import Array, Matrix, product, transposed
 from pinvlearn.linalg.dense import exact, triplets, unresolved_notes
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, blas, lapack, squared_norm
+from pinvlearn._core.arrays import Array, IntArray, blas, lapack, squared_norm
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 

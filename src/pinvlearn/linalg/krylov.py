@@ -18,7 +18,7 @@ from math import ceil
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, Matrix, gram, is_dense, times
+from pinvlearn._core.arrays import Array, Matrix, gram, is_dense, times
 from pinvlearn.linalg.dense import unresolved_notes
 from pinvlearn.linalg.orthonormal import (
     column_norms,

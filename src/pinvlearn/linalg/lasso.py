@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

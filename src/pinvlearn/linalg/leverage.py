@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 from pinvlearn.linalg.kernel import NEGLIGIBLE
 
 LANDMARKS, TILE = 1024, 2048

@@ -18,7 +18,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 import scipy.special
 
-from pinvlearn._arrays import (
+from pinvlearn._core.arrays import (
     Array,
     Matrix,
     Shifted,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, squared_norm, times
+from pinvlearn._core.arrays import Array, Matrix, squared_norm, times
 from pinvlearn.linalg.orthonormal import column_norms, extend_basis, independent, thin_qr
 from pinvlearn.linalg.stop import DEFAULT_WINDOW, ERROR_CONSTANT, Rank, Stop
 

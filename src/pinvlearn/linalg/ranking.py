@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray, Matrix, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse
 
 FEW = 12
 """Up to so many columns one search for the largest after another beats a partition: NumPy's search

@@ -14,7 +14,7 @@ from math import ceil
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._arrays import IntArray, Matrix
+from pinvlearn._core.arrays import IntArray, Matrix
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from math import isfinite, pi, sqrt
 from numbers import Integral
 from typing import TypeAlias
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 
 ERROR_CONSTANT = 10.0 * sqrt(2.0 / pi)
 """Factor of Eq. (17) and (18): Lemma 1 with α = 10, true with probability 1 - 10**-r."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
 from pinvlearn.linalg.report import Report
 
 CHUNK = 1024

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, first_bad_entry, is_sparse, row_slices, to_dense
+from pinvlearn._core.arrays import Array, Matrix, first_bad_entry, is_sparse, row_slices, to_dense
 from pinvlearn.summaries.schema import (
     TASKS,
     BlockId,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pinvlearn._files import read_arrays, write_arrays
+from pinvlearn._core.files import read_arrays, write_arrays
 from pinvlearn.summaries.schema import Schema
 
 FORMAT = 1

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, evaluate, is_sparse, slices
-from pinvlearn._blas import add_gram
+from pinvlearn._core.arrays import Array, evaluate, is_sparse, slices
+from pinvlearn._core.blas import add_gram
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.products import Moments, Products
@@ -117,11 +117,6 @@ class Gram:
         """The summary of rows that were checked."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             products = _products(block)
-        return cls.of_products(products, block)
-
-    @classmethod
-    def of_products(cls, products: Products, block: Block) -> Gram:
-        """The summary of rows whose products are known."""
         mass = products.magnitude
         if not (np.isfinite(mass) and np.isfinite(products.TT).all()):
             block.raise_not_finite()

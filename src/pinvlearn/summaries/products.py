@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, is_sparse, lapack, slices, times
+from pinvlearn._core.arrays import (
+    Array,
+    IntArray,
+    Matrix,
+    blas,
+    gram,
+    is_sparse,
+    lapack,
+    slices,
+    times,
+)
 
 PANEL = 512
 """Rows of a p × p array worked on at a time where a second such array would be too much."""

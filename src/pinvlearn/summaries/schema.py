@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._arrays import Array, is_sparse
+from pinvlearn._core.arrays import Array, is_sparse
 
 BlockId: TypeAlias = tuple[str, int]
 """(source, number): two parties that name their sources cannot collide."""

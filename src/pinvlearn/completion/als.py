@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray
+from pinvlearn._core.arrays import Array, IntArray
 
 BIAS_RIDGE = 3.0
 """Penalty of a row's or column's bias, as a number of entries; 2 to 5 do equally well."""
@@ -118,7 +118,7 @@ def update(
     noise_precision·Σwwᵀ over its entries' regressors w, P = LLᵀ; zero
     draws z give the ridge solution.
     """
-    from pinvlearn.linalg._compiled import solve_rows
+    from pinvlearn.completion._compiled import solve_rows
 
     squared = np.zeros(len(out))
     solved = []
@@ -142,7 +142,7 @@ def improve(
 
     Returns the squared error before the steps.
     """
-    from pinvlearn.linalg._compiled import improve_rows
+    from pinvlearn.completion._compiled import improve_rows
 
     squared = np.zeros(len(out))
     diagonal = np.diag(prior.precision).copy()

@@ -7,15 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
-from pinvlearn.factors import (
-    EPS,
-    CholeskyFactor,
-    Problem,
-    Score,
-    Spectral,
-    spectral_from_moments,
-)
+from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_moments
+from pinvlearn.readout.problem import EPS, Problem, Score
 
 PATH_LENGTH = 31
 PATH_DECADES = (-16.0, 0.0)

@@ -1,7 +1,7 @@
 """Solvers of the read-out: frozen configurations that factor a problem, and `auto` over them.
 
 A solver is a frozen dataclass with ``factor(problem, alpha) -> (factor, report)``.  What happens
-with the factor is in `pinvlearn.readout`.
+with the factor is in `pinvlearn.readout.solve`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg
 
-from pinvlearn.factors import (
-    CholeskyFactor,
-    Problem,
-    Spectral,
-    Unfiltered,
-    spectral_from_moments,
-    spectral_from_rows,
-)
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import FlatGradient, Stop, Tolerance
 from pinvlearn.linalg.svd import default_rcond
-from pinvlearn.selection import Alpha, as_path, best_of, generalised_cross_validation
+from pinvlearn.readout.choose import Alpha, as_path, best_of, generalised_cross_validation
+from pinvlearn.readout.factors import (
+    CholeskyFactor,
+    Spectral,
+    Unfiltered,
+    spectral_from_moments,
+    spectral_from_rows,
+)
+from pinvlearn.readout.problem import Problem
 
 TOLERANCE = 1e-8
 """Relative error of a solution, in the norm of its predictions, that `auto` guarantees."""

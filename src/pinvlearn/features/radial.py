@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.spatial.distance
 
-from pinvlearn._arrays import Array, Matrix, is_sparse
+from pinvlearn._core.arrays import Array, Matrix, is_sparse
 
 
 def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:

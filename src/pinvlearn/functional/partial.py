@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, is_sparse
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -16,7 +16,7 @@ from pinvlearn._validation import (
     check_rng,
     check_triplets,
 )
-from pinvlearn.linalg import partial as _partial
+from pinvlearn.completion import descent as _descent
 from pinvlearn.linalg.svd import SVD
 
 
@@ -36,7 +36,7 @@ def partial_svd(
     max_epochs: int = 200,
     method: str = "descent",
     rng: Any = None,
-    callback: _partial.Callback | None = None,
+    callback: _descent.Callback | None = None,
 ) -> SVD:
     """Singular value decomposition of a matrix of which only some entries are known.
 
@@ -112,7 +112,7 @@ def partial_svd(
         isinstance(init, int | float | np.number) and 0 < abs(init) < np.inf
     ):
         raise ValueError(f"init={init!r} must be a finite number other than 0.")
-    descent = _partial.Descent(
+    descent = _descent.Descent(
         check_positive("learning_rate", learning_rate),
         max_epochs / 10 if annealing is None else check_positive("annealing", annealing),
         alpha,
@@ -126,9 +126,9 @@ def partial_svd(
                 f'{len(values)} of {shape[0] * shape[1]} entries are known; method="exact" needs '
                 'all of them, use "descent".'
             )
-        return _partial.of_complete(rows, cols, values, shape, k, alpha, check_rng(rng))
+        return _descent.of_complete(rows, cols, values, shape, k, alpha, check_rng(rng))
     scale = 1.0 / np.sqrt(k) if init is None else float(init)
-    return _partial.factor_at_a_time(
+    return _descent.factor_at_a_time(
         rows, cols, values, shape, k, scale, descent, check_rng(rng), callback
     )
 

@@ -230,7 +230,7 @@ def sparse_times(A: Matrix, X: Array) -> Array:
     if narrow or A.nnz * X.shape[1] < COMPILED_WORK or (A.format != "csr" and threads == 1):
         product: Array = A @ X
         return product
-    from pinvlearn._compiled_sparse import times as compiled
+    from pinvlearn._core.compiled import times as compiled
 
     dtype = np.result_type(A, X)
     A, X = A.tocsr().astype(dtype, copy=False), np.ascontiguousarray(X, dtype=dtype)
@@ -260,7 +260,7 @@ def normal_times(A: Matrix, X: Array) -> Array:
     if not is_sparse(A) or A.nnz * X.shape[1] < COMPILED_WORK // 4:
         product: Array = A.T @ (A @ X)
         return product
-    from pinvlearn._compiled_sparse import WIDTH, normal
+    from pinvlearn._core.compiled import WIDTH, normal
 
     A, X = A.tocsr(), np.ascontiguousarray(X, dtype=A.dtype)
     Z, columns = np.empty_like(X), X.shape[1]
@@ -291,7 +291,7 @@ def gram(A: Matrix) -> Array:
     if gram_work(A) < COMPILED_WORK // 8:
         product = (A.T @ A).toarray(order="C")
         return product
-    from pinvlearn._compiled_sparse import gram as compiled
+    from pinvlearn._core.compiled import gram as compiled
 
     A = A if A.has_canonical_format else _canonical(A)
     T = A.T.tocsr()

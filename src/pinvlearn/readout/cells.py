@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, Matrix, blas, gram, slices, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, blas, gram, slices, to_dense
 from pinvlearn.linalg.dense import GRAM_RESOLUTION
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, cutoff_gain, default_rcond
-from pinvlearn.selection import TIE
+from pinvlearn.readout.choose import TIE
 
 RATIOS = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
 """Ranks that "auto" tries, as parts of the smaller side: the paper's range."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array
-from pinvlearn.linalg.completion import Entries, Prior, Run, update
+from pinvlearn._core.arrays import Array
+from pinvlearn.completion.als import Entries, Prior, Run, update
 
 START = 0.1
 """Deviation of the random start, of entries with unit variance.  A small start is worth .005 RMSE

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, is_operator, power_of_two_scale, to_dense
+from pinvlearn._core.arrays import Array, Matrix, is_operator, power_of_two_scale, to_dense
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -22,7 +22,6 @@ from pinvlearn._validation import (
     check_stop,
 )
 from pinvlearn.engines.local import LocalRows
-from pinvlearn.factors import Problem
 from pinvlearn.linalg import error as _error
 from pinvlearn.linalg import rangefinder as _rangefinder
 from pinvlearn.linalg import reorder as _reorder
@@ -32,8 +31,9 @@ from pinvlearn.linalg.reorder import Reordering
 from pinvlearn.linalg.report import Report
 from pinvlearn.linalg.stop import Stop
 from pinvlearn.linalg.svd import SVD, PseudoInverse
-from pinvlearn.readout import solve
-from pinvlearn.solvers import SOLVERS
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solve import solve
+from pinvlearn.readout.solvers import SOLVERS
 
 
 def svd(
@@ -195,7 +195,7 @@ def lstsq(
         Cut-off for the singular values where alpha is 0 (``"svd"``, ``"qr"`` and ``"auto"``).
     method : str or solver
         ``"svd"``, ``"qr"``, ``"cholesky"``, ``"eigen"``, ``"fast-svd"``, ``"grad-svd"`` or
-        ``"auto"``, as for the learners; see `pinvlearn.solvers`.
+        ``"auto"``, as for the learners; see `pinvlearn.readout.solvers`.
 
     Examples
     --------

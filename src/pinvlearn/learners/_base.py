@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from pinvlearn._arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -32,14 +32,14 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.engines.local import LocalRows
-from pinvlearn.factors import Problem, Score
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.learners._kept import kept_of
 from pinvlearn.learners._state import rows_of_new_fit, unchanged_on_failure
 from pinvlearn.learners._updates import Updating
-from pinvlearn.readout import Readout, solve
-from pinvlearn.selection import Alpha
-from pinvlearn.solvers import SOLVERS
+from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.problem import Problem, Score
+from pinvlearn.readout.solve import Readout, solve
+from pinvlearn.readout.solvers import SOLVERS
 from pinvlearn.summaries import Schema
 
 ROUNDING = 1e-7
@@ -60,7 +60,7 @@ PARAMETERS = {
     solver : str or solver, default="auto"
         "svd" (exact), "fast-svd" and "grad-svd" ([JL19] Algorithm 5 with the tolerance and the
         gradient stop), "cholesky", "eigen", "qr", "woodbury" ([MW15] Eq. (19)), "auto", or an
-        object of `pinvlearn.solvers`.  `report_` says what "auto" chose and why.""",
+        object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
     "direct_links": """
     direct_links : bool, default=False
         Put the inputs beside the hidden units, so that the linear part is learned as such.""",

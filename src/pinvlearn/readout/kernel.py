@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, lapack, slices
-from pinvlearn.factors import EPS, Center, Problem, Score
+from pinvlearn._core.arrays import Array, IntArray, lapack, slices
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout import Readout, refined
-from pinvlearn.selection import PATH_LENGTH, Alpha, best_of
-from pinvlearn.solvers import TOLERANCE
+from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of
+from pinvlearn.readout.problem import EPS, Center, Problem, Score
+from pinvlearn.readout.solve import Readout, refined
+from pinvlearn.readout.solvers import TOLERANCE
 
 PATH_DECADES = (-12.0, 0.0)
 """The built-in path relative to the largest eigenvalue of K, whose rounding is eps of it."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from pinvlearn._arrays import Array, IntArray
-from pinvlearn.linalg.completion import Entries, Prior, Run, predicted, update
+from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn.completion.als import Entries, Prior, Run, predicted, update
+from pinvlearn.completion.descent import orthonormal
 from pinvlearn.linalg.driver import decompose
-from pinvlearn.linalg.partial import orthonormal
 from pinvlearn.linalg.svd import SVD
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._arrays import Array, Matrix, times
-from pinvlearn.factors import CholeskyFactor, Problem, Spectral, spectral_from_rows
+from pinvlearn._core.arrays import Array, Matrix, times
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.selection import (
+from pinvlearn.readout.choose import (
     Alpha,
     LeftOut,
     as_path,
@@ -20,7 +19,9 @@ from pinvlearn.selection import (
     generalised_cross_validation,
     leave_one_out,
 )
-from pinvlearn.solvers import (
+from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_rows
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solvers import (
     LEVERAGE_TOLERANCE,
     QR,
     TOLERANCE,

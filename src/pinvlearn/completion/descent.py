@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinvlearn._arrays import Array, IntArray
+from pinvlearn._core.arrays import Array, IntArray
 from pinvlearn.linalg.driver import decompose
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD
@@ -196,7 +196,7 @@ def of_complete(
 
 
 def _compiled_loop() -> Callable[..., Any]:
-    from pinvlearn.linalg._compiled import descend
+    from pinvlearn.completion._compiled import descend
 
     loop: Callable[..., Any] = descend
     return loop

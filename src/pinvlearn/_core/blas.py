@@ -14,7 +14,7 @@ from typing import Any
 
 import scipy.linalg.cython_blas
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 
 
 def add_gram(Z: Array, G: Array) -> None:

@@ -9,20 +9,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array
-from pinvlearn.factors import (
-    Center,
-    CholeskyFactor,
-    Problem,
-    Rows,
-    Spectral,
-    spectral_from_moments,
-)
+from pinvlearn._core.arrays import Array
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import default_rcond
-from pinvlearn.readout import Readout, refined
-from pinvlearn.selection import Alpha, as_path, best_of, validation_scores
-from pinvlearn.solvers import QR, TOLERANCE, Auto, Cholesky, Eigen, ExactSVD, Solver
+from pinvlearn.readout.choose import Alpha, as_path, best_of, validation_scores
+from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_moments
+from pinvlearn.readout.problem import Center, Problem, Rows
+from pinvlearn.readout.solve import Readout, refined
+from pinvlearn.readout.solvers import QR, TOLERANCE, Auto, Cholesky, Eigen, ExactSVD, Solver
 from pinvlearn.summaries import Gram, Triangle
 
 LIMIT = 1e-2

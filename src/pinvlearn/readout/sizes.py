@@ -19,10 +19,11 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._arrays import Array, IntArray, Matrix, slices, to_dense
-from pinvlearn.factors import EPS, Center, CholeskyFactor, Problem, Spectral, solved_rows
-from pinvlearn.selection import TIE, Alpha, as_path, best_of, generalised_cross_validation
-from pinvlearn.solvers import TOLERANCE, Eigen
+from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
+from pinvlearn.readout.choose import TIE, Alpha, as_path, best_of, generalised_cross_validation
+from pinvlearn.readout.factors import CholeskyFactor, Spectral, solved_rows
+from pinvlearn.readout.problem import EPS, Center, Problem
+from pinvlearn.readout.solvers import TOLERANCE, Eigen
 
 NOTHING = 1000.0 * EPS
 """Without ridge, a column whose remainder is below this part of ‖Z‖ adds nothing: the ridge stands

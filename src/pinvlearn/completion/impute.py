@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from pinvlearn._arrays import Array
+from pinvlearn._core.arrays import Array
 
 Mask = npt.NDArray[np.bool_]
 
@@ -44,7 +44,7 @@ class Loadings(NamedTuple):
 
 def filled(Z: Array, known: Mask, model: Loadings) -> Array:
     """A copy of Z with its gaps filled."""
-    from pinvlearn.linalg._compiled_rows import fill_by_loadings, fill_by_precision
+    from pinvlearn.completion._compiled_rows import fill_by_loadings, fill_by_precision
 
     table = np.where(known, Z - model.mean, 0.0)
     (p, k), gaps = model.B.shape, float((~known).sum()) / max(1, len(Z))
@@ -164,7 +164,7 @@ def ppca(
 
     References: Tipping & Bishop (1999), J. R. Stat. Soc. B 61(3); Bishop (1999), NIPS 11.
     """
-    from pinvlearn.linalg._compiled_rows import fill_by_precision
+    from pinvlearn.completion._compiled_rows import fill_by_precision
 
     n, p = Z.shape
     table = np.where(known, Z, 0.0)

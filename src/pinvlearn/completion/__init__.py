@@ -1,0 +1,1 @@
+"""Matrices of which some entries are known: descent, alternating solves, samples, imputation."""

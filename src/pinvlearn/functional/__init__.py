@@ -1,0 +1,1 @@
+"""The functions: check, call, return frozen results."""
