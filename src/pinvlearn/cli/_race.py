@@ -22,9 +22,9 @@ from pinvlearn.linalg.stop import FlatGradient, Tolerance
 # Name → options of the RBF network. The first three are those of [JL19], whose pseudo-inverse has
 # no ridge and needs no leave-one-out; the last is what a user gets by default.
 METHODS: dict[str, dict[str, Any]] = {
-    "exact SVD": {"alpha": 0.0, "solver": "svd", "loo_scoring": None},
-    "fast SVD": {"alpha": 0.0, "solver": "fast-svd", "loo_scoring": None},
-    "gradient stop": {"alpha": 0.0, "solver": "grad-svd", "loo_scoring": None},
+    "exact SVD": {"alpha": 0.0, "solver": "exact", "loo_scoring": None},
+    "fast SVD": {"alpha": 0.0, "solver": "adaptive", "loo_scoring": None},
+    "gradient stop": {"alpha": 0.0, "solver": "adaptive-flat", "loo_scoring": None},
     "auto": {},
 }
 GAMMA = 1 / 72

@@ -62,7 +62,7 @@ def fit(
         str, typer.Option(help="Ridge: a number, 0 for none, or auto (by leave-one-out).")
     ] = "auto",
     solver: Annotated[
-        Literal["auto", "svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr"],
+        Literal["auto", "exact", "adaptive", "adaptive-flat", "cholesky", "gram", "qr"],
         typer.Option(help="How to solve."),
     ] = "auto",
     layers: Annotated[
@@ -178,7 +178,7 @@ def _complete(
         )
     if isinstance(size, str):
         raise UserError(f"--size {size} belongs to rbf and elm, not to --model completion.", USAGE)
-    options = {"n_components": size, "alpha": alpha, "random_state": seed}
+    options = {"rank": size, "alpha": alpha, "random_state": seed}
     pipeline, said = _completion.fit(data, row, col, value, options, output.note)
     save(pipeline, out)
     output.record(str(data), said | {"saved": str(out)})

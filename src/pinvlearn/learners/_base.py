@@ -57,10 +57,10 @@ PARAMETERS = {
         31 values, chosen from by exact leave-one-out (by generalised cross-validation where
         `loo_scoring` is None).""",
     "solver": """
-    solver : str or solver, default="auto"
-        "svd" (exact), "fast-svd" and "grad-svd" ([JL19] Algorithm 5 with the tolerance and the
-        gradient stop), "cholesky", "eigen", "qr", "woodbury" ([MW15] Eq. (19)), "auto", or an
-        object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
+    solver : str or object, default="auto"
+        "exact" (the SVD), "adaptive" and "adaptive-flat" ([JL19] Algorithm 5 with the tolerance
+        and the gradient stop), "cholesky", "gram", "qr", "randomized" ([MW15] Eq. (19)), "auto", or
+        an object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
     "direct_links": """
     direct_links : bool, default=False
         Put the inputs beside the hidden units, so that the linear part is learned as such.""",

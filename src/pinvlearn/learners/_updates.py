@@ -91,7 +91,7 @@ class Updating:
             return str(error)
         if kind is Triangle:
             return (
-                'alpha=0 and the solvers "qr" and "svd" need an R factor, and fit keeps sums only'
+                'alpha=0 and the solvers "qr" and "exact" need an R factor, and fit keeps sums only'
             )
         return None
 
@@ -125,7 +125,7 @@ class Updating:
 
         Goes on from `fit` where that keeps its sums: the map keeps nothing of the rows (random
         layers, given centres and widths, inputs as they are) and there is a ridge, with the solver
-        "auto", "cholesky" or "eigen".  From nothing, the map is drawn at the first call: a random
+        "auto", "cholesky" or "gram".  From nothing, the map is drawn at the first call: a random
         layer from the seed alone, centres from the rows of that call.  The weights are solved for
         when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
         which needs no rows; what needs rows, such as probabilities, is gone.

@@ -17,7 +17,7 @@ from pinvlearn.linalg.lasso import fista
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
-from pinvlearn.readout.solvers import Cholesky, Eigen
+from pinvlearn.readout.solvers import Cholesky, GramSVD
 
 PENALTIES = ("ridge", "l1")
 
@@ -70,7 +70,7 @@ def fit_encoder(
     rows = LocalRows(hidden, X, to_dense(X), None, hidden.n_columns, check_jobs(n_jobs))
     problem = Problem(rows, True, None, solver_stream)
     if penalty == "ridge":
-        readout = solve(problem, Cholesky() if isinstance(ridge, float) else Eigen(), ridge)
+        readout = solve(problem, Cholesky() if isinstance(ridge, float) else GramSVD(), ridge)
         coef, offset, used, report = readout.coef, readout.intercept, readout.alpha, readout.report
         steps = 1
     else:
