@@ -121,7 +121,7 @@ def test_numbers_as_ids(ratings, ending):
         ),
         ((*TRIPLETS[:-1], "user"), "user, film, user"),
         ((*TRIPLETS, "--target", "stars"), "instead"),
-        ((*TRIPLETS, "--solver", "exact"), "instead"),
+        ((*TRIPLETS, "--solver", "exact"), "give one of auto, descent, als, gibbs"),
         (("--row", "user", "--target", "stars"), "belong to --model completion"),
     ],
 )

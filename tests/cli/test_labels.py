@@ -141,7 +141,10 @@ def test_many_labels_need_their_own_model(data):
     for extra in (["--rank-ratio", "0.5"], ["--model", "fastpi", "--size", "5"]):
         fails(2, "fit", "iris.svm", *extra)
     assert "--rank-ratio" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank-ratio", "x")
-    fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
+    said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
+    assert "--solver is 'qr'; give one of auto, exact, gram" in said
+    said = ok("fit", "iris.svm", "--model", "fastpi", "--solver", "fastpi", "--json").stdout
+    assert json.loads(said)["solved_by"].startswith("fastpi: ")
 
 
 def matrix_files(A):

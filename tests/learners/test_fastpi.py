@@ -299,7 +299,7 @@ def test_saved_pickled_and_cloned(rng, tmp_path):
         ({"rank_ratio": None}, "1-D array"),
         ({"alpha": -1.0}, "at least 0"),
         ({"solver": "fastest"}, "choose one of"),
-        ({"solver": "adaptive"}, "stop rule"),
+        ({"solver": "adaptive"}, "choose one of"),
         ({"loo_scoring": "accuracy"}, "choose one of"),
         ({"k": 0}, "at least 1"),
     ],

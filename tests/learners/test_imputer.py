@@ -90,7 +90,7 @@ def test_relevance_finds_the_rank():
     gappy = np.where(rng.random(full.shape) < 0.2, np.nan, full)
     model = SVDImputer(solver="ppca", random_state=0).fit(gappy)
     assert model.n_components_ == 3
-    assert model.ridge_ == pytest.approx(0.09 / 1.09, rel=0.1)
+    assert model.alpha_ == pytest.approx(0.09 / 1.09, rel=0.1)
     assert SVDImputer(solver="ppca").fit(rng.random((50, 6))).n_components_ <= 2
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import Json, Quiet, Seed, check_writable
+from pinvlearn.cli._options import Json, Quiet, Seed, check_word, check_writable
 from pinvlearn.cli._output import Output
 
 
@@ -41,13 +41,11 @@ def svd(
     from pinvlearn._core.files import written_whole
     from pinvlearn.cli import _matrix
     from pinvlearn.functional.matrices import svd as decompose
-    from pinvlearn.linalg.driver import DECOMPOSITIONS
+    from pinvlearn.linalg.driver import FIXED_RANK
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(out, (".npz",))
-    known = ["auto", *(name for name in DECOMPOSITIONS if name != "adaptive")]
-    if solver not in known:
-        raise UserError(f"--solver is {solver!r}; give one of {', '.join(known)}.", USAGE)
+    check_word("--solver", solver, ("auto", *FIXED_RANK))
     if rank is not None and rank_ratio is not None:
         raise UserError("give --rank or --rank-ratio, not both.", USAGE)
     if rank_ratio is not None and not 0.0 < rank_ratio <= 1.0:

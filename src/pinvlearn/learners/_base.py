@@ -69,7 +69,7 @@ PARAMETERS = {
         Weights of the classes.""",
     "loo_scoring": """
     loo_scoring : {"mse"} or None, default="mse"
-        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
         no `predict_interval`.""",
     "n_jobs": """
     n_jobs : int, default=None
@@ -83,7 +83,7 @@ PARAMETERS = {
 
 CLASSIFIER_SCORING = """
     loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
-        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
         no `predict_proba`."""
 
 ATTRIBUTES = """

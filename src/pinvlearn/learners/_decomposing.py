@@ -205,7 +205,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_finite(X, getattr(self, "feature_names_in_", None))
 
     def _centred(self, X: Matrix) -> Shifted:
-        """X minus its column means, whose sums tell whether X is finite for nothing."""
+        """X minus its column means, whose sums tell for free whether X is finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             A = centred(X)
         if not np.isfinite(A.right).all():

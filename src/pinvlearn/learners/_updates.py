@@ -67,7 +67,7 @@ class Updating:
 
     @property
     def _map_memory(self) -> str | None:
-        """What the map keeps of the rows it was drawn from; None for nothing."""
+        """What the map keeps of the rows it was drawn from; None if it keeps nothing."""
         return None
 
     @property
@@ -284,7 +284,7 @@ class Updating:
             A sequence is read by the threads, at the positions that are needed; anything else is
             read in order.  What can be read twice is, if the solution needs refinement.
         classes : array, optional
-            Classes that may not occur.
+            All classes, also those that no block may hold.
         source : str, optional
             Name under which the blocks are counted, so that no merge counts them twice.  Left
             out, it is a digest of the first rows.

@@ -23,7 +23,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.linalg.driver import DECOMPOSITIONS, decompose, memory
+from pinvlearn.linalg.driver import FIXED_RANK, decompose, memory
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
 from pinvlearn.readout.cells import (
@@ -178,9 +178,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Matrix, y: Any) -> None:
         forget_fit(self)
-        check_choice("solver", self.solver, ("auto", *DECOMPOSITIONS))
-        if self.solver == "adaptive":
-            raise ValueError('solver="adaptive" grows to a stop rule; here the rank is given.')
+        check_choice("solver", self.solver, ("auto", *FIXED_RANK))
         if self.loo_scoring is not None:
             check_choice("loo_scoring", self.loo_scoring, ("precision", "mse"))
         check_size("k", self.k)

@@ -32,7 +32,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
     """Fill the missing values (NaN) of a table from a low-rank model of its columns.
 
     Columns are scaled by their known cells.  A row z is then filled with mean + B·a, where a
-    minimises ‖(z - mean - B·a)_known‖² + ridge·‖a‖²: the same for rows seen in `fit` and new ones.
+    minimises ‖(z - mean - B·a)_known‖² + alpha·‖a‖²: the same for rows seen in `fit` and new ones.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         Orthonormal directions of the scaled columns.
     singular_values_ : array of shape (k,)
         Lengths of the loadings B along them.
-    ridge_ : float
+    alpha_ : float
         Shrinkage λ ("soft") or variance of the noise ("ppca").
     n_components_, n_iter_ : int
     mean_, scale_ : arrays of shape (n_kept_features,)
@@ -155,7 +155,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
             model = self._model(Z, known, held, min(most, Z.shape[1]), max_iter)
         self.mean_ = self.mean_ + self.scale_ * model.mean
         lengths = np.linalg.norm(model.B, axis=0)
-        self.singular_values_, self.ridge_ = lengths, float(model.ridge)
+        self.singular_values_, self.alpha_ = lengths, float(model.ridge)
         self.components_ = (model.B / np.where(lengths > 0.0, lengths, 1.0)).T
         self.n_components_, self.n_iter_ = model.B.shape[1], max(1, model.iterations)
         tried = ", ".join(f"{name} {error:.4g}" for name, error in self.held_out_rmse_.items())
@@ -213,7 +213,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         known = ~np.isnan(inner)
         Z = np.where(known, (inner - self.mean_) / self.scale_, 0.0)
         nothing = np.zeros(len(self.mean_))
-        model = Loadings(nothing, self.components_.T * self.singular_values_, self.ridge_, 0)
+        model = Loadings(nothing, self.components_.T * self.singular_values_, self.alpha_, 0)
         inner = np.where(known, inner, self.mean_ + self.scale_ * filled(Z, known, model))
         answer = inner.astype(X.dtype)
         if self.keep_empty_features:

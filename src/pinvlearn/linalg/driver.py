@@ -79,6 +79,9 @@ DECOMPOSITIONS: dict[str, Callable[..., SVD]] = {
 }
 """Every solver by name; each takes (A, rank, *, stop, n_oversamples, n_power, rng)."""
 
+FIXED_RANK: tuple[str, ...] = tuple(name for name in DECOMPOSITIONS if name != "adaptive")
+"""Solvers for a rank that is given, or for all components."""
+
 NEEDS_RANK = ("block-krylov", "randomized", "chebyshev", "frpca", "arpack")
 
 NEEDS_ENTRIES = ("gram", "fastpi")
