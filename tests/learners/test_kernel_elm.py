@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.spatial
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_ridge import KernelRidge
@@ -19,6 +20,7 @@ import pinvlearn
 from pinvlearn import KernelELMClassifier, KernelELMRegressor
 from pinvlearn._validation import generator
 from pinvlearn.cli._app import app
+from pinvlearn.features import kernels
 from pinvlearn.learners import _kernel, kernel_elm
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, as_kernel_matrix, randomized_psd
 from pinvlearn.readout.solve import solve
@@ -34,20 +36,25 @@ WEIGHTS = RNG.uniform(0.2, 3.0, N)
 LOW_RANK = ("randomized", "nystroem", "rpcholesky")
 EVERY = ("exact", *LOW_RANK)
 KERNELS = {
-    # ours: scikit-learn's name, parameters (the same words for both)
-    "linear": ("linear", {}),
-    "rbf": ("rbf", {"gamma": 0.3}),
-    "laplacian": ("laplacian", {"gamma": 0.3}),
-    "poly": ("poly", {"gamma": 0.3, "degree": 2, "coef0": 0.5}),
-    "sigmoid": ("sigmoid", {"gamma": 0.01, "coef0": 0.2}),
-    "cosine": ("cosine", {}),
+    "linear": {},
+    "rbf": {"gamma": 0.3},
+    "laplacian": {"gamma": 0.3},
+    "exponential": {"gamma": 0.3},
+    "poly": {"gamma": 0.3, "degree": 2, "coef0": 0.5},
+    "sigmoid": {"gamma": 0.01, "coef0": 0.2},
+    "cosine": {},
 }
 
 
+def test_every_kernel_is_compared():
+    assert KERNELS.keys() == kernels.KERNELS.keys()
+
+
 def values(A, B, kernel="rbf"):
-    """Kernel values by scikit-learn."""
-    name, parameters = KERNELS[kernel]
-    return pairwise_kernels(A, B, metric=name, **parameters)
+    """Kernel values by scikit-learn, which has every name but one."""
+    if kernel == "exponential":
+        return np.exp(-KERNELS[kernel]["gamma"] * scipy.spatial.distance.cdist(A, B))
+    return pairwise_kernels(A, B, metric=kernel, **KERNELS[kernel])
 
 
 def regressor(solver="exact", cls=KernelELMRegressor, **options):
@@ -112,21 +119,21 @@ class TestExact:
     @pytest.mark.parametrize("alpha", [0.05, 2.0])
     @pytest.mark.parametrize("kernel", KERNELS)
     def test_equals_kernel_ridge(self, kernel, alpha, weights):
-        name, parameters = KERNELS[kernel]
         model = KernelELMRegressor(
-            kernel, alpha=alpha, solver="exact", fit_intercept=False, **parameters
+            kernel, alpha=alpha, solver="exact", fit_intercept=False, **KERNELS[kernel]
         ).fit(X, Y, weights)
-        peer = KernelRidge(kernel=name, alpha=alpha, **parameters).fit(X, Y, weights)
+        peer = KernelRidge(kernel="precomputed", alpha=alpha)
+        peer.fit(values(X, X, kernel), Y, weights)
         close(model.coef_.T, peer.dual_coef_)
-        close(model.predict(NEW), peer.predict(NEW))
+        close(model.predict(NEW), peer.predict(values(NEW, X, kernel)))
         np.testing.assert_array_equal(model.intercept_, 0.0)
 
     @weighting
     @intercepts
-    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "cosine"])
+    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential", "poly", "cosine"])
     def test_the_bordered_system(self, kernel, intercept, weights):
         model = KernelELMRegressor(
-            kernel, alpha=0.1, solver="exact", fit_intercept=intercept, **KERNELS[kernel][1]
+            kernel, alpha=0.1, solver="exact", fit_intercept=intercept, **KERNELS[kernel]
         ).fit(X, Y, weights)
         c, b = bordered(values(X, X, kernel), Y, 0.1, weights, intercept)
         close(model.coef_.T, c)
@@ -248,9 +255,11 @@ class TestAllForms:
         np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6)
         np.testing.assert_allclose(scores[2] / scores[2][0], scores[0] / scores[0][0], rtol=1e-6)
 
-    @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
+    @pytest.mark.parametrize(
+        "kernel", ["linear", "rbf", "laplacian", "exponential", "poly", "cosine"]
+    )
     def test_precomputed(self, solver, kernel):
-        options = {**KERNELS[kernel][1], "kernel": kernel}
+        options = {**KERNELS[kernel], "kernel": kernel}
         computed = regressor(solver, **options).fit(X, Y)
         K, before = values(X, X, kernel), values(X, X, kernel)
         given = regressor(solver, kernel="precomputed").fit(K, Y)
@@ -279,10 +288,12 @@ class TestAllForms:
         called = regressor(solver, kernel=values).fit(X, Y)
         similar(called.predict(NEW), named.predict(NEW))
 
-    @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
+    @pytest.mark.parametrize(
+        "kernel", ["linear", "rbf", "laplacian", "exponential", "poly", "cosine"]
+    )
     def test_sparse_rows(self, solver, kernel):
         A = np.where(np.abs(X) > 0.7, X, 0.0)
-        options = {"kernel": kernel, **KERNELS[kernel][1]}
+        options = {"kernel": kernel, **KERNELS[kernel]}
         dense = regressor(solver, **options).fit(A, Y)
         sparse = regressor(solver, **options).fit(scipy.sparse.csr_array(A), Y)
         similar(sparse.predict(scipy.sparse.csr_array(NEW)), dense.predict(NEW))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ minute on one core.  Above it they reach to `WIDE_RATIO` of that side."""
 
 WIDE_RATIO = 0.1
 
+NOT_THE_PAPERS = (
+    "auto leaves out fastpi, the algorithm of [JS20], as slower or less exact than this one"
+)
+
 FACTOR_ENTRIES = 2**27
 """Most entries of all factors together (1 GiB) that "auto" ranks may ask for."""
 
@@ -75,7 +80,17 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         Ridge; 0 is the paper's pseudo-inverse.  An array is a path to choose from; "auto" is 0
         and eleven values from 1e-6 to 0.1 times the largest eigenvalue of AᵀA.
     solver : str, default="auto"
-        Decomposition, as in `svd`.
+        How X is decomposed.
+
+        - "auto": not by the paper's algorithm, since wherever we measured another was faster, more
+          exact, or both.  For "auto" ranks it is one eigendecomposition of the smaller Gram matrix,
+          which serves them all, while that side is at most 6000; else what `svd` would take for the
+          largest rank: for sparse X "chebyshev" below a third of that side and "gram" above.
+          `report_` says which and why.
+        - "fastpi": [JS20] Algorithm 1, by hub-and-spoke reordering.  With ``rank_ratio=0.3`` and
+          ``alpha=0.0`` that is the paper's learner as published.
+        - any other of `svd` that takes a rank: "exact", "gram", "block-krylov", "randomized",
+          "chebyshev", "frpca", "arpack".
     loo_scoring : {"precision", "mse"} or None, default="precision"
         What leave-one-out judges by: the precision at `k` (for 1-D y the accuracy), or the
         squared error.  None takes generalised cross-validation: no row is visited, but squared
@@ -220,6 +235,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             alphas / scale / scale,
         )
         self.report_ = factors.report.with_notes(*notes)
+        if self.solver == "auto":
+            reason = f"{self.report_.reason}; {NOT_THE_PAPERS}"
+            self.report_ = replace(self.report_, reason=reason)
 
     def _encoded(self, y: Any) -> Matrix:
         """Targets as a CSR array: 0/1 labels, one 0/1 column per class, or ±1 for two classes."""
