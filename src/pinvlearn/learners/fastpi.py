@@ -11,15 +11,16 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
-    check_finite,
     check_memory,
     check_rank,
+    check_rows,
+    check_rows_and_targets,
     check_size,
     generator,
 )
@@ -198,22 +199,13 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             check_choice("loo_scoring", self.loo_scoring, ("precision", "mse"))
         check_size("k", self.k)
         alpha = check_alpha(self.alpha)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            ensure_all_finite=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X, y = check_rows_and_targets(self, X, y)
         Y = self._encoded(y)
         rng, scale = generator(self.random_state), power_of_two_scale(X)
         X = X if scale == 1.0 else X * X.dtype.type(scale)  # keeps squares from overflowing
         ranks, whole = self._ranks(X.shape, Y.shape[1])
         if whole:
-            factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
+            factors = from_gram(X, Y, int(ranks[-1]))
         else:
             rank = int(ranks[-1])
             check_memory(memory(X, rank, self.solver), X.shape, rank)
@@ -346,7 +338,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
         The whole array has n_samples·n_labels entries; `top_k` needs it a chunk at a time.
         """
-        X = self._checked(X)
+        X = check_rows(self, X, reset=False)
         scores = np.vstack(list(self._chunks(X, self.weights_)))
         return scores[:, 0] if self._is_binary else scores
 
@@ -372,7 +364,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, k)
             Where asked for.
         """
-        X, n_labels = self._checked(X), len(self.classes_)
+        X, n_labels = check_rows(self, X, reset=False), len(self.classes_)
         k = min(self.k, n_labels) if k is None else check_size("k", k)
         if k > n_labels:
             raise ValueError(f"k={k}: there are only {n_labels} labels.")
@@ -398,7 +390,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
         Indicators are sparse if those of `fit` were.
         """
-        X = self._checked(X)
+        X = check_rows(self, X, reset=False)
         chunks = self._chunks(X, self.weights_)
         if self._multilabel and self._sparse_labels:
             marked = [scipy.sparse.csr_array(scores >= 0.5, dtype=np.intp) for scores in chunks]
@@ -417,7 +409,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         if not self._multilabel:
             accuracy: float = super().score(X, y, sample_weight)
             return accuracy
-        top, _ = self._best(self._checked(X), 1)
+        top, _ = self._best(check_rows(self, X, reset=False), 1)
         y = scipy.sparse.csr_array(y) if is_sparse(y) else np.asarray(y)
         if y.ndim != 2 or y.shape != (len(top), len(self.classes_)):
             raise ValueError(
@@ -425,19 +417,6 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
                 "needed, as in fit."
             )
         return float(np.average(relevant(y, top)[:, 0], weights=sample_weight))
-
-    def _checked(self, X: Matrix) -> Matrix:
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-            reset=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
-        return X
 
     def _chunks(self, X: Matrix, weights: tuple[Array, ...]) -> Iterator[Array]:
         """Scores of some rows at a time."""
