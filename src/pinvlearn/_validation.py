@@ -160,7 +160,7 @@ def check_kernel_memory(n: int, bytes_per_entry: float) -> None:
     if available is not None and needed > available:
         raise MemoryError(
             f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor and "
-            f'{available / 2**30:.1f} GiB are free. Use approximation="rpcholesky" or "nystroem", '
+            f'{available / 2**30:.1f} GiB are free. Use solver="rpcholesky" or "nystroem", '
             "which need n·rank entries."
         )
 

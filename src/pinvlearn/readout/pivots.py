@@ -20,7 +20,7 @@ from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validatio
 from pinvlearn.readout.kernel import KernelTask
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
-from pinvlearn.readout.solvers import TOLERANCE, Auto, Eigen
+from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
 
 FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
 """rank="auto" doubles from the first rank until generalised cross-validation improves by less than
@@ -124,7 +124,7 @@ def _grown(
 
 def _validation_error(problem: Problem, alpha: Alpha) -> float:
     """Smallest generalised cross-validation error over the alphas."""
-    spectral, _ = Eigen().factor(problem, alpha)
+    spectral, _ = GramSVD().factor(problem, alpha)
     scores = generalised_cross_validation(problem, spectral, as_path(alpha, spectral))
     return -float(scores.max())
 
