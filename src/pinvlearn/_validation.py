@@ -216,6 +216,17 @@ def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
         )
 
 
+def check_kernel_memory(n: int, bytes_per_entry: float) -> None:
+    """Raise before any of an n × n kernel matrix is allocated where it cannot fit."""
+    needed, available = bytes_per_entry * n**2, available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor and "
+            f'{available / 2**30:.1f} GiB are free. Use solver="rpcholesky" or "nystroem", '
+            "which need n·rank entries."
+        )
+
+
 def check_stop(stop: Any) -> Stop:
     """A stop rule: any callable."""
     if not callable(stop):
