@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import pinvlearn._validation
 from matrices import with_spectrum
 from pinvlearn import frobenius_error, pinv, svd
-from pinvlearn._core.arrays import gram, merged_rows, normal_times, sparse_times
+from pinvlearn._core.products import gram, merged_rows, normal_times, sparse_times
 from pinvlearn.linalg.chebyshev import EXCESS
 from pinvlearn.linalg.driver import METHODS, memory
 from pinvlearn.linalg.orthonormal import basis, column_norms

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, lapack
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.blas import lapack
 from pinvlearn.engines.local import LocalRows
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.features.random_layer import Inputs

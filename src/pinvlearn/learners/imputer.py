@@ -10,7 +10,8 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, blas_threads
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_choice, check_count, generator
 from pinvlearn.completion.impute import (
     MOST_COLUMNS,
@@ -149,8 +150,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         self.scale_ = np.where(spread > tiny, spread, 1.0)
         Z = np.where(known, (X - self.mean_) / self.scale_, 0.0)
         watch = Stopwatch()
-        blas = blas_threads()
-        with watch("fit"), blas.limit(limits=1):  # p × p problems: more threads only wait
+        with watch("fit"), one_blas_thread():  # p × p problems: more threads only wait
             held = known & (generator(self.random_state).random(known.shape) < HELD_OUT)
             model = self._model(Z, known, held, min(most, Z.shape[1]), max_iter)
         self.mean_ = self.mean_ + self.scale_ * model.mean

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, lapack, slices
+from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of
 from pinvlearn.readout.problem import EPS, Center, Problem, Score
