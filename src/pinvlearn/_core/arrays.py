@@ -51,7 +51,7 @@ class Shifted:
     image: Array | None = None
     """Xᵀ left where it is known, which saves a pass over X."""
 
-    __array_ufunc__ = None  # ndarray @ Shifted is an error, not an array of objects
+    __array_ufunc__ = None  # NumPy must not take ndarray @ Shifted apart
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -218,14 +218,17 @@ def share_out(
                 part = todo.popleft()
             except IndexError:  # another thread was faster
                 return
-            function(*part)
+            try:
+                function(*part)
+            except BaseException:
+                todo.clear()  # nobody needs the rest any more
+                raise
 
     with as_worker() if threads > 1 else one_blas_thread():
         helpers = [_pool(threads).submit(_worked, work) for _ in range(threads - 1)]
         try:
             work()
         finally:
-            todo.clear()
             started = [helper for helper in helpers if not helper.cancel()]
             for helper in started:
                 helper.exception()  # waits: what they write to is the caller's again afterwards

@@ -19,7 +19,7 @@ SEEDED = "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters
 space is used up, as it is on matrices of low rank.  Earlier ones have a stream of their own."""
 
 
-def svds(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator) -> SVD:
+def lanczos(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator) -> SVD:
     """Leading `rank` components as SciPy's ``svds`` finds them; KrylovPI of [JS20].
 
     ARPACK finds no more than min(m, n) - 1 values; all of them come from LAPACK.  `tol` is the
@@ -33,12 +33,12 @@ def svds(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator) ->
     if rank >= min(A.shape):
         whole = exact(A)
         reason = "all values, which ARPACK cannot find, by LAPACK"
-        return replace(whole, report=replace(whole.report, method="svds", reason=reason))
+        return replace(whole, report=replace(whole.report, method="arpack", reason=reason))
     if A.shape[0] < A.shape[1]:
-        return svds(A.T, rank, tol=tol, rng=rng).T
+        return lanczos(A.T, rank, tol=tol, rng=rng).T
     watch = Stopwatch()
     n, At = A.shape[1], A.T
-    with watch("svds"):
+    with watch("arpack"):
         normal = scipy.sparse.linalg.LinearOperator(
             (n, n), dtype=A.dtype, matvec=lambda x: At @ (A @ x)
         )
@@ -48,5 +48,5 @@ def svds(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator) ->
         V, _ = np.linalg.qr(V)  # clustered values leave ARPACK's vectors less than orthonormal
         U, s, Zt = scipy.linalg.svd(np.asarray(A @ V), full_matrices=False, check_finite=False)
     reason = "implicitly restarted Lanczos steps"
-    report = Report("svds", reason, seconds=watch, notes=unresolved_notes(s))
+    report = Report("arpack", reason, seconds=watch, notes=unresolved_notes(s))
     return sign_fixed(U, s, Zt @ V.T, report)
