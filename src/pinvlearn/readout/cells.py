@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, blas, gram, slices, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
+from pinvlearn._core.blas import blas
+from pinvlearn._core.products import gram
 from pinvlearn.linalg.dense import GRAM_RESOLUTION
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch

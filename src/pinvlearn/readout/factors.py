@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, blas, is_sparse, lapack
+from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._core.blas import blas, lapack
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.products import Moments, panels
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, lapack
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, dual, left_out, validation
 from pinvlearn.readout.problem import EPS, Problem, Rows, Score

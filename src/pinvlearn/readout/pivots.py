@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, lapack, slices
+from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, times
+from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
     Alpha,
