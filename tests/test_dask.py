@@ -140,7 +140,7 @@ def test_few_digits_are_refined_or_kept(scheduler):
     """Where a Gram summary has too few: the blocks are read again, or "qr" keeps the R factor."""
     bad = X @ np.diag(np.logspace(0, -7, 4)) @ (np.eye(4) - 0.5)  # a reflection: like scales
     estimator = PinvClassifier(alpha=1e-13, loo_scoring=None)
-    exact = clone(estimator).set_params(solver="svd").fit(bad, Y).decision_function(bad)
+    exact = clone(estimator).set_params(solver="exact").fit(bad, Y).decision_function(bad)
     for solver in ("auto", "qr"):
         estimator.set_params(solver=solver)
         model = pinvlearn.dask.fit(estimator, *arrays(bad, Y))
@@ -264,7 +264,7 @@ def test_bad_calls():
     with pytest.raises(TypeError, match="Pipeline cannot be fitted block by block"):
         fit(make_pipeline(StandardScaler(), ESTIMATOR), rows, y)
     with pytest.raises(TypeError, match="KernelELMClassifier cannot .* no fixed features"):
-        fit(KernelELMClassifier(approximation="exact"), rows, y)
+        fit(KernelELMClassifier(solver="exact"), rows, y)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

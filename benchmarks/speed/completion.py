@@ -7,8 +7,8 @@ its best setting. The plain loop is the original's, compiled and otherwise left 
 run on movielens_1m, and the results must be the same to the last bit. Compilation happens once for
 an installation and is measured in a fresh process with an empty cache.
 
-Conclusion: on one thread `als`, `gibbs` and `funk` are each several times as fast as their nearest
-peer; on two the small solves scale as far as the second core is free.
+Conclusion: on one thread `als`, `gibbs` and `descent` are each several times as fast as their
+nearest peer; on two the small solves scale as far as the second core is free.
 """
 
 import argparse
@@ -35,7 +35,9 @@ from pinvlearn.completion.als import als, both_ways, threads
 from pinvlearn.completion.descent import Descent, factor_at_a_time
 from pinvlearn.completion.gibbs import gibbs
 
-NAMES = {"speed-completion": "als, gibbs and funk against cmfrec, Surprise, myFM and a plain loop"}
+NAMES = {
+    "speed-completion": "als, gibbs and descent against cmfrec, Surprise, myFM and a plain loop"
+}
 ALPHA = 0.1
 EPOCHS = (1, 2, 3, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 80, 90, 100)
 WITHIN = 0.001
@@ -44,7 +46,7 @@ TARGETS = {
     "als, rank 50, iteration": 1.0,
     "als to its best": 5.0,
     "gibbs, rank 10, sweep": 3.0,
-    "funk, updates": 2.5,
+    "descent, updates": 2.5,
     "als, two threads": 1.6,
     "gibbs, two threads": 1.6,
 }
@@ -102,7 +104,7 @@ def _split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def _als(pairs: np.ndarray, ratings: np.ndarray, rank: int, iterations: int) -> PartialSVD:
     model = PartialSVD(
-        rank, method="als", alpha=ALPHA, max_iter=iterations, random_state=0, n_jobs=1
+        rank, solver="als", alpha=ALPHA, max_iter=iterations, random_state=0, n_jobs=1
     )
     return model.fit(pairs, ratings)
 
@@ -194,7 +196,7 @@ def sweeps(args: argparse.Namespace) -> Iterator[Record]:
     few, many = 12, 72
 
     def ours(count: int) -> Any:
-        model = PartialSVD(10, method="gibbs", max_iter=count, random_state=0, n_jobs=1)
+        model = PartialSVD(10, solver="gibbs", max_iter=count, random_state=0, n_jobs=1)
         return model.fit(pairs, ratings)
 
     racers = {f"ours {n}": lambda n=n: ours(n) for n in (few, many)}
@@ -229,7 +231,7 @@ def updates(args: argparse.Namespace) -> Iterator[Record]:
     finish = timings["ours"].value.report.seconds
     share = 100 * finish["orthonormal"] / finish["descent"]
     yield compared(
-        "funk, updates", "funk, million updates per CPU second", plain_funk.NAME, *rates,
+        "descent, updates", "descent, million updates per CPU second", plain_funk.NAME, *rates,
         note=f"Singular values differ by {same:.1g}; the orthonormal finish is {share:.2f} % of "
         "the fit.",
     )  # fmt: skip
@@ -275,7 +277,7 @@ from benchmarks.memory import peak_bytes
 from benchmarks.files import load_ratings
 from pinvlearn import PartialSVD
 pairs, ratings, _ = load_ratings("movielens_1m")
-PartialSVD(50, method={method!r}, alpha={alpha}, random_state=0).fit(pairs, ratings)
+PartialSVD(50, solver={method!r}, alpha={alpha}, random_state=0).fit(pairs, ratings)
 print(peak_bytes() / 2**30)
 """
 COMPILE = """
@@ -287,8 +289,8 @@ table = np.random.default_rng(0).random((40, 3)) @ np.random.default_rng(1).rand
 took = []
 for fit in (
     lambda: partial_svd(*pairs.T, values, (40, 40), rank=2),
-    lambda: PartialSVD(2, method="als", alpha=0.1).fit(pairs, values),
-    lambda: PartialSVD(30, method="als", alpha=0.1).fit(pairs, values),
+    lambda: PartialSVD(2, solver="als", alpha=0.1).fit(pairs, values),
+    lambda: PartialSVD(30, solver="als", alpha=0.1).fit(pairs, values),
     lambda: SVDImputer().fit_transform(np.where(np.eye(40) > 0, np.nan, table)),
 ):
     started = time.perf_counter()

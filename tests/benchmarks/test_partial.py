@@ -55,7 +55,7 @@ def test_completion_updates(folder, capsys):
     )
     notes = " ".join(record["note"] for record in content["records"])
     assert notes.count("Same bits: yes") == 2
-    assert {"funk, updates", "als, two threads"} <= {r["comparison"] for r in content["records"]}
+    assert {"descent, updates", "als, two threads"} <= {r["comparison"] for r in content["records"]}
 
 
 @pytest.mark.parametrize("part", ["iterations", "to-best", "sweeps"])

@@ -61,7 +61,7 @@ def test_cells_beyond_the_limits_are_marked(folder, capsys):
 
 def test_error_is_that_of_the_whole_matrix(rng):
     A = scipy.sparse.random_array((60, 20), density=0.2, rng=rng, format="csr")
-    f = pinvlearn.svd(A, 5, method="exact")
+    f = pinvlearn.svd(A, 5, solver="exact")
     expected = np.linalg.norm(A.toarray() - f.to_array())
     assert js20.reconstruction_error(A, f.U, f.s, f.Vt) == pytest.approx(expected, rel=1e-10)
 

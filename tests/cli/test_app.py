@@ -288,9 +288,9 @@ def test_npz_plain_and_sparse() -> None:
 def test_compare_on_digits() -> None:
     result = ok("compare", "--kernels", 60, "--folds", 2, "--json")
     values = json.loads(result.stdout)
-    assert list(values["methods"]) == ["exact SVD", "fast SVD", "gradient stop", "auto"]
+    assert list(values["methods"]) == ["exact", "adaptive", "adaptive-flat", "auto"]
     assert (values["data"], values["rows"], values["score"]) == ("digits", 1797, "accuracy")
-    exact = values["methods"]["exact SVD"]
+    exact = values["methods"]["exact"]
     assert exact["ratio"] == 1.0
     assert exact["rank"] == 60
     assert all(0.6 < method["score"] < 1 for method in values["methods"].values())
@@ -317,7 +317,7 @@ def test_compare_without_matplotlib_still_compares(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = ok("compare", "--kernels", 20, "--folds", 1)
     assert "no plot: plots need matplotlib" in result.stderr
-    assert "gradient stop" in result.stdout
+    assert "adaptive-flat" in result.stdout
 
 
 # mistakes
@@ -398,6 +398,8 @@ def test_infinite_input(table) -> None:
         (["--size", "loo", "--model", "kernel-elm"], "--size loo belongs to rbf and elm"),
         (["--size", "9", "--max-size", "9"], "--max-size belongs to --size loo"),
         (["--size", "9", "--model", "linear"], "--size does not belong to --model linear"),
+        (["--solver", "svd"], "--solver is 'svd'; give one of auto, exact, adaptive"),
+        (["--solver", "qr", "--model", "kernel-elm"], "give one of auto, exact, randomized"),
         (["--out", "absent/m.skops"], "there is no folder absent"),
         (["--out", "."], ". is not a regular file"),
     ],
@@ -542,8 +544,8 @@ class Terminal:
 def test_progress_is_drawn_on_a_terminal_and_wiped() -> None:
     out = Terminal(tty=True)
     with progress(4, stream=out) as show:
-        show(1, "fast SVD")
-        assert "1/4 fast SVD" in out.text
+        show(1, "adaptive")
+        assert "1/4 adaptive" in out.text
     assert out.text.endswith("\r\x1b[2K")
 
 
@@ -551,5 +553,5 @@ def test_progress_is_drawn_on_a_terminal_and_wiped() -> None:
 def test_progress_is_silent_elsewhere(tty, quiet) -> None:
     out = Terminal(tty=tty)
     with progress(4, stream=out, quiet=quiet) as show:
-        show(1, "fast SVD")
+        show(1, "adaptive")
     assert out.text == ""

@@ -121,7 +121,7 @@ def test_numbers_as_ids(ratings, ending):
         ),
         ((*TRIPLETS[:-1], "user"), "user, film, user"),
         ((*TRIPLETS, "--target", "stars"), "instead"),
-        ((*TRIPLETS, "--solver", "svd"), "instead"),
+        ((*TRIPLETS, "--solver", "exact"), "give one of auto, descent, als, gibbs"),
         (("--row", "user", "--target", "stars"), "belong to --model completion"),
     ],
 )
@@ -183,7 +183,7 @@ def test_impute(table):
 
 def test_impute_to_stdout_and_other_formats(table):
     assert ok("impute", "table.csv", "--quiet").stdout.splitlines()[0] == "a,b,c,d,kind"
-    ok("impute", "table.csv", "--out", "f.parquet", "--method", "soft", "--rank", 2, "--quiet")
+    ok("impute", "table.csv", "--out", "f.parquet", "--solver", "soft", "--rank", 2, "--quiet")
     assert not pd.read_parquet("f.parquet").isna().any(axis=None)
 
 

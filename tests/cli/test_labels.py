@@ -141,7 +141,10 @@ def test_many_labels_need_their_own_model(data):
     for extra in (["--rank-ratio", "0.5"], ["--model", "fastpi", "--size", "5"]):
         fails(2, "fit", "iris.svm", *extra)
     assert "--rank-ratio" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank-ratio", "x")
-    fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
+    said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
+    assert "--solver is 'qr'; give one of auto, exact, gram" in said
+    said = ok("fit", "iris.svm", "--model", "fastpi", "--solver", "fastpi", "--json").stdout
+    assert json.loads(said)["solved_by"].startswith("fastpi: ")
 
 
 def matrix_files(A):
@@ -170,7 +173,7 @@ def test_svd_of_every_kind_of_file(rng):
             assert factors["s"] == pytest.approx(exact[:3], rel=1e-9)
             assert factors["U"].shape == (40, 3)
             assert factors["Vt"].shape == (3, 12)
-    ok("svd", "sparse.mtx", "--method", "exact", "--out", "all.npz", "--quiet")
+    ok("svd", "sparse.mtx", "--solver", "exact", "--out", "all.npz", "--quiet")
     with np.load("all.npz") as factors:
         whole = (factors["U"] * factors["s"]) @ factors["Vt"]
         assert whole == pytest.approx(A, abs=1e-12)
@@ -195,7 +198,7 @@ def test_svd_refuses_what_it_cannot_do(rng):
     assert "complex" in fails(1, "svd", "complex.mtx")
     assert "not both" in fails(2, "svd", "dense.mtx", "--rank", "1", "--rank-ratio", "0.5")
     assert "above 0 to 1" in fails(2, "svd", "dense.mtx", "--rank-ratio", "2")
-    assert "give one of auto" in fails(2, "svd", "dense.mtx", "--method", "magic")
+    assert "give one of auto" in fails(2, "svd", "dense.mtx", "--solver", "magic")
     assert "integer in 1 … 4" in fails(1, "svd", "dense.mtx", "--rank", "5")
     assert ".npz" in fails(2, "svd", "dense.mtx", "--out", "factors.mat")
 

@@ -177,7 +177,7 @@ def test_rows_and_columns_without_entries_are_zero():
 def test_exact_is_where_the_descent_ends_on_complete_data():
     B = with_spectrum(8, 6, [9.0, 6.0, 1.0], seed=2)
     triplets, alpha = as_triplets(B), 0.2
-    exact = partial_svd(*triplets, B.shape, rank=3, alpha=alpha, method="exact")
+    exact = partial_svd(*triplets, B.shape, rank=3, alpha=alpha, solver="exact")
     s = np.linalg.svd(B, compute_uv=False)[:3]
     np.testing.assert_allclose(exact.s, np.maximum(s - alpha * np.sqrt(48), 0.0), atol=1e-12)
     descended = partial_svd(
@@ -190,7 +190,7 @@ def test_exact_is_where_the_descent_ends_on_complete_data():
 def test_exact_needs_everything():
     _, X = known()
     with pytest.raises(ValueError, match=r"of 600 entries are known"):
-        partial_svd(*as_triplets(X), X.shape, rank=1, method="exact")
+        partial_svd(*as_triplets(X), X.shape, rank=1, solver="exact")
 
 
 # Triplets
@@ -272,7 +272,7 @@ def test_the_smallest_case_works():
         ({"rows": [], "cols": [], "values": []}, "no known entries"),
         ({"shape": (2,)}, "shape"),
         ({"shape": (2, 0)}, "shape"),
-        ({"method": "java"}, "method='java'"),
+        ({"solver": "java"}, "solver='java'"),
         ({"rng": "seed"}, "rng='seed'"),
     ],
 )

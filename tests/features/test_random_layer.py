@@ -20,7 +20,7 @@ from pinvlearn.features.random_layer import Beside, Inputs, RandomLayer, draw_la
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 4))
-METRIC = {"gaussian": "sqeuclidean", "laplace": "cityblock"}
+METRIC = {"rbf": "sqeuclidean", "laplacian": "cityblock", "exponential": "euclidean"}
 MATHEMATICS = {
     "sigmoid": lambda z: 1.0 / (1.0 + np.exp(-z)),
     "tanh": np.tanh,
@@ -265,7 +265,7 @@ class TestTransformers:
             ("RBFFeatures", {"n_kernels": None}, "n_kernels=None"),
             ("RBFFeatures", {"gamma": "wide"}, "gamma='wide'.*'scale'"),
             ("RBFFeatures", {"gamma": -1.0}, "gamma=-1.0"),
-            ("RBFFeatures", {"kernel": "cosine"}, "kernel='cosine'.*'laplace'"),
+            ("RBFFeatures", {"kernel": "cosine"}, "kernel='cosine'.*'laplacian'"),
             ("RBFFeatures", {"centers": "grid"}, "centers='grid'.*'kmeans'"),
             ("RBFFeatures", {"centers": np.ones((2, 3))}, "3 columns; X has 4"),
             ("RBFFeatures", {"centers": np.full((2, 4), np.nan)}, "centers contains NaN"),

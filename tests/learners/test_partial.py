@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_t
 
 from pinvlearn import PartialSVD
 
-METHODS = ("funk", "als", "gibbs")
+SOLVERS = ("descent", "als", "gibbs")
 SHAPE = (60, 50)
 NOISE = 0.3
 
@@ -29,9 +29,9 @@ PAIRS, VALUES = ratings()
 TRAIN, TEST = train_test_split(np.arange(len(PAIRS)), test_size=0.2, random_state=0)
 
 
-@pytest.fixture(scope="module", params=METHODS)
+@pytest.fixture(scope="module", params=SOLVERS)
 def model(request):
-    return PartialSVD(2, method=request.param, random_state=0, shape=SHAPE).fit(
+    return PartialSVD(2, solver=request.param, random_state=0, shape=SHAPE).fit(
         PAIRS[TRAIN], VALUES[TRAIN]
     )
 
@@ -51,9 +51,9 @@ def test_it_predicts_what_it_never_saw(model):
     assert model.training_rmse_[-1] < error
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_without_biases(method):
-    model = PartialSVD(2, method=method, biases=False, random_state=0)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_biases(solver):
+    model = PartialSVD(2, solver=solver, biases=False, random_state=0)
     model.fit(PAIRS[TRAIN], VALUES[TRAIN])
     assert not model.row_biases_.any()
     assert model.score(PAIRS[TEST], VALUES[TEST]) > 0.35  # two factors must hold biases and tastes
@@ -71,7 +71,7 @@ def test_noise_free_data_are_recovered():
     rng = np.random.default_rng(0)
     full = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 40))
     pairs = np.argwhere(rng.random(full.shape) < 0.5)
-    model = PartialSVD(2, method="als", max_iter=200, random_state=0)
+    model = PartialSVD(2, solver="als", max_iter=200, random_state=0)
     model.fit(pairs, full[tuple(pairs.T)])
     everything = np.argwhere(np.ones(full.shape))
     assert model.score(everything, full.ravel()) > 0.99
@@ -88,13 +88,13 @@ def test_units_do_not_matter(model):
 
 
 def test_alpha_is_chosen_or_obeyed():
-    auto = PartialSVD(2, method="als", random_state=0).fit(PAIRS, VALUES)
+    auto = PartialSVD(2, solver="als", random_state=0).fit(PAIRS, VALUES)
     assert len(auto.alphas_) == len(auto.validation_rmse_)
     assert auto.alphas_.min() < auto.alpha_ < auto.alphas_.max()
-    path = PartialSVD(2, method="als", alpha=[0.01, 0.1, 10.0], random_state=0).fit(PAIRS, VALUES)
+    path = PartialSVD(2, solver="als", alpha=[0.01, 0.1, 10.0], random_state=0).fit(PAIRS, VALUES)
     assert path.alpha_ == pytest.approx(0.1) or path.alpha_ == pytest.approx(0.01)
     assert len(path.validation_rmse_) == 3
-    given = PartialSVD(2, method="als", alpha=0.2, random_state=0).fit(PAIRS, VALUES)
+    given = PartialSVD(2, solver="als", alpha=0.2, random_state=0).fit(PAIRS, VALUES)
     assert given.alpha_ == pytest.approx(0.2)
     assert not hasattr(given, "alphas_")
     assert PartialSVD(2, random_state=0).fit(PAIRS, VALUES).alpha_ is None
@@ -109,8 +109,8 @@ def test_auto_explains_itself(monkeypatch):
 
 
 def test_clip():
-    clipped = PartialSVD(2, method="als", alpha=0.001, random_state=0).fit(PAIRS, VALUES)
-    free = PartialSVD(2, method="als", alpha=0.001, random_state=0, clip=False).fit(PAIRS, VALUES)
+    clipped = PartialSVD(2, solver="als", alpha=0.001, random_state=0).fit(PAIRS, VALUES)
+    free = PartialSVD(2, solver="als", alpha=0.001, random_state=0, clip=False).fit(PAIRS, VALUES)
     everything = np.argwhere(np.ones(SHAPE))
     raw = free.predict(everything)
     assert raw.max() > VALUES.max()
@@ -119,9 +119,9 @@ def test_clip():
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_same_bits_for_any_number_of_threads_and_any_order(method):
-    options = {"method": method, "max_iter": 12, "random_state": 3}
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_bits_for_any_number_of_threads_and_any_order(solver):
+    options = {"solver": solver, "max_iter": 12, "random_state": 3}
     one = PartialSVD(2, n_jobs=1, **options).fit(PAIRS, VALUES)
     order = np.random.default_rng(0).permutation(len(PAIRS))
     two = PartialSVD(2, n_jobs=3, **options).fit(PAIRS[order], VALUES[order])
@@ -238,17 +238,17 @@ def test_contract(model):
     np.testing.assert_array_equal(again.predict(PAIRS), model.predict(PAIRS))
     refit = twin.fit(PAIRS[TRAIN], VALUES[TRAIN])
     np.testing.assert_array_equal(refit.predict(PAIRS), model.predict(PAIRS))
-    assert repr(PartialSVD(3)) == "PartialSVD(n_components=3)"
+    assert repr(PartialSVD(3)) == "PartialSVD(rank=3)"
 
 
 def test_model_selection_works_unchanged():
-    model = PartialSVD(2, method="als", alpha=0.02, random_state=0)
+    model = PartialSVD(2, solver="als", alpha=0.02, random_state=0)
     scores = cross_validate(
         model, PAIRS, VALUES, cv=KFold(3, shuffle=True, random_state=0),
         scoring=("r2", "neg_root_mean_squared_error"),
     )  # fmt: skip
     assert scores["test_r2"].min() > 0.7
-    search = GridSearchCV(model, {"n_components": [1, 2], "alpha": [0.02, 5.0]}, cv=3)
+    search = GridSearchCV(model, {"rank": [1, 2], "alpha": [0.02, 5.0]}, cv=3)
     search.fit(PAIRS, VALUES)
     assert search.best_params_["alpha"] == 0.02
     assert search.predict(PAIRS[:2]).shape == (2,)
@@ -271,10 +271,10 @@ def test_a_failed_fit_leaves_the_model_as_it_was(model):
         ({}, (np.zeros((0, 2), dtype=int), []), "no known entries"),
         ({}, ([[0, 1], [1, 0]], [1.0, np.nan]), "NaN"),
         ({"shape": (1, 2)}, ([[0, 1], [1, 0]], [1.0, 2.0]), r"in 0 … 0"),
-        ({"n_components": 99}, (PAIRS, VALUES), "1 … 50"),
-        ({"n_components": None}, (PAIRS, VALUES), "n_components=None"),
-        ({"method": "svd++"}, (PAIRS, VALUES), "'funk', 'als', 'gibbs'"),
-        ({"method": "gibbs", "alpha": 0.1}, (PAIRS, VALUES), "finds its own"),
+        ({"rank": 99}, (PAIRS, VALUES), "1 … 50"),
+        ({"rank": None}, (PAIRS, VALUES), "rank=None"),
+        ({"solver": "svd++"}, (PAIRS, VALUES), "'descent', 'als', 'gibbs'"),
+        ({"solver": "gibbs", "alpha": 0.1}, (PAIRS, VALUES), "finds its own"),
         ({"max_iter": 0}, (PAIRS, VALUES), "max_iter=0"),
         ({"n_samples": 0}, (PAIRS, VALUES), "n_samples=0"),
         ({"alpha": -1.0}, (PAIRS, VALUES), "alpha=-1"),
@@ -283,18 +283,18 @@ def test_a_failed_fit_leaves_the_model_as_it_was(model):
 )
 def test_mistakes(options, data, message):
     with pytest.raises(ValueError, match=message):
-        PartialSVD(**({"n_components": 1} | options)).fit(*data)
+        PartialSVD(**({"rank": 1} | options)).fit(*data)
 
 
 def test_std_needs_draws():
-    model = PartialSVD(1, method="als", alpha=0.1).fit(PAIRS, VALUES)
-    with pytest.raises(ValueError, match='method="gibbs"'):
+    model = PartialSVD(1, solver="als", alpha=0.1).fit(PAIRS, VALUES)
+    with pytest.raises(ValueError, match='solver="gibbs"'):
         model.predict(PAIRS, return_std=True)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_very_small_and_constant_data(method):
-    model = PartialSVD(1, method=method, random_state=0)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_very_small_and_constant_data(solver):
+    model = PartialSVD(1, solver=solver, random_state=0)
     assert model.fit([[0, 0]], [3.0]).predict([[0, 0]]) == pytest.approx([3.0])
     model.fit([[0, 0], [1, 1], [0, 1]], [2.0, 2.0, 2.0])
     assert model.predict([[1, 0]]) == pytest.approx([2.0], abs=0.1)

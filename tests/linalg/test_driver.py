@@ -1,4 +1,4 @@
-"""Every method of `svd` on every matrix: one table."""
+"""Every solver of `svd` on every matrix: one table."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from matrices import (
 )
 from pinvlearn import Energy, Rank, Tolerance, svd
 from pinvlearn.linalg.chebyshev import EXCESS
-from pinvlearn.linalg.driver import METHODS, NEEDS_ENTRIES
+from pinvlearn.linalg.driver import DECOMPOSITIONS, NEEDS_ENTRIES
 from pinvlearn.linalg.frpca import OVERSAMPLES
 from pinvlearn.linalg.krylov import SETTLED
 
@@ -27,7 +27,7 @@ RANK = 6
 HALKO_OVERSAMPLES, HALKO_POWER = 10, 4
 WHOLE = ("auto", "exact", "gram", "fastpi")
 LEADING = (
-    "auto", "exact", "gram", "block-krylov", "randomized", "chebyshev", "frpca", "svds", "fastpi"
+    "auto", "exact", "gram", "block-krylov", "randomized", "chebyshev", "frpca", "arpack", "fastpi"
 )  # fmt: skip
 
 
@@ -43,12 +43,12 @@ def epsilon(A) -> float:
 
 
 def unit(A) -> float:
-    """Backward error of a stable method: eps·(m + n), a few times over."""
+    """Backward error of a stable solver: eps·(m + n), a few times over."""
     return 10.0 * epsilon(A) * sum(A.shape)
 
 
 def check_factors(f, A, k):
-    """What holds for every result of every method."""
+    """What holds for every result of every solver."""
     m, n = A.shape
     dtype = np.float32 if A.dtype == np.float32 else np.float64
     assert (f.U.shape, f.s.shape, f.Vt.shape) == ((m, k), (k,), (k, n))
@@ -60,85 +60,85 @@ def check_factors(f, A, k):
     np.testing.assert_allclose(f.Vt @ f.Vt.T, np.eye(k), atol=unit(A))
     largest = np.abs(f.Vt).argmax(axis=1)
     assert np.all(f.Vt[np.arange(k), largest] > 0.0)
-    assert f.report.method in METHODS
+    assert f.report.method in DECOMPOSITIONS
     assert f.report.reason
     assert f.report.seconds.keys() or f.report.reason.startswith("the matrix is zero")
     assert str(f.report).startswith(f.report.method)
 
 
-def value_error(method, A, s):
+def value_error(solver, A, s):
     """Bound on the error of each singular value, relative to max|A|.
 
     ARPACK works on AᵀA and knows s² to eps·n·s₀², hence s to the smaller of eps·n·s₀²/s and
     √(eps·n)·s₀.  The Gram route computes its small values from A and needs no such allowance.
     """
     bound = unit(A) * s[0] * np.ones_like(s)
-    if method == "svds":
+    if solver == "arpack":
         eps = 10.0 * epsilon(A) * sum(A.shape)
         bound += np.minimum(eps * s[0] ** 2 / np.maximum(s, 1e-300), np.sqrt(eps) * s[0])
     return bound
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("method", WHOLE)
-def test_whole_decompositions(method, matrix):
+@pytest.mark.parametrize("solver", WHOLE)
+def test_whole_decompositions(solver, matrix):
     A = MATRICES[matrix]()
     s, scale = reference(A)
-    f = svd(A, method=method, rng=0)
+    f = svd(A, solver=solver, rng=0)
     check_factors(f, A, min(A.shape))
-    bound = value_error(method, A, s)
+    bound = value_error(solver, A, s)
     assert np.all(np.abs(f.s / scale - s) <= bound)
     error = np.linalg.norm((f.U * (f.s / scale)) @ f.Vt - A / scale, 2)
     assert error <= bound.max()
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("method", LEADING)
-def test_leading_components(method, matrix):
+@pytest.mark.parametrize("solver", LEADING)
+def test_leading_components(solver, matrix):
     A = MATRICES[matrix]()
     k = min(RANK, *A.shape)
     s, scale = reference(A)
-    f = svd(A, k, method=method, rng=0)
+    f = svd(A, k, solver=solver, rng=0)
     check_factors(f, A, k)
-    bound = value_error(method, A, s)
+    bound = value_error(solver, A, s)
     found = f.s / scale
     # Values of a projection never exceed the true ones.
     assert np.all(found <= s[:k] + bound[:k])
     best = s[k] if k < len(s) else 0.0
     rest = np.linalg.norm(s[k:])
     error = np.linalg.norm((f.U * found) @ f.Vt - A / scale, 2)
-    assert error <= allowed(method, best, rest, A, k) + bound.max()
-    if method in ("auto", "exact", "gram", "svds"):
+    assert error <= allowed(solver, best, rest, A, k) + bound.max()
+    if solver in ("auto", "exact", "gram", "arpack"):
         assert np.all(np.abs(found - s[:k]) <= bound[:k])
 
 
-def allowed(method, best, rest, A, k):
-    """Spectral error that each method promises, where `best` is possible, and `rest` in Frobenius.
+def allowed(solver, best, rest, A, k):
+    """Spectral error that each solver promises, where `best` is possible, and `rest` in Frobenius.
 
     A promise of (1 + e)·rest in the Frobenius norm is one of √(best² + ((1 + e)² - 1)·rest²) in the
     spectral norm (M. Gu, 2015, Subspace iteration randomization and singular value problems).
     """
-    if method in ("randomized", "frpca"):
+    if solver in ("randomized", "frpca"):
         # [Halko11] Corollary 10.10 and Theorem 9.3: the truncated projection's expected error.
         small = min(A.shape)
-        p, q = (HALKO_OVERSAMPLES, HALKO_POWER) if method == "randomized" else (OVERSAMPLES, 5)
+        p, q = (HALKO_OVERSAMPLES, HALKO_POWER) if solver == "randomized" else (OVERSAMPLES, 5)
         growth = 1.0 + np.sqrt(k / (p - 1)) + np.e * np.sqrt((k + p) * max(small - k, 0)) / p
         return best * (1.0 + growth ** (1.0 / (2 * q + 1)))
-    if method == "block-krylov":
+    if solver == "block-krylov":
         return best * (1.0 + SETTLED)  # Ritz values, squares of the singular ones, to SETTLED
-    excess = {"chebyshev": 10 * EXCESS, "fastpi": 0.1}.get(method, 0.0)
+    excess = {"chebyshev": 10 * EXCESS, "fastpi": 0.1}.get(solver, 0.0)
     return np.sqrt(best**2 + ((1.0 + excess) ** 2 - 1.0) * rest**2)
 
 
 @pytest.mark.parametrize(
     "matrix", ["fast", "kernel", "rank_deficient", "graded", "wide", "huge", "tiny", "single"]
 )
-@pytest.mark.parametrize("method", ["block-krylov", "randomized", "chebyshev", "frpca"])
-def test_leading_values_to_the_gap(method, matrix):
+@pytest.mark.parametrize("solver", ["block-krylov", "randomized", "chebyshev", "frpca"])
+def test_leading_values_to_the_gap(solver, matrix):
     """Where the spectrum decays, the values themselves come out, to far less than the next one."""
     A = MATRICES[matrix]()
     s, scale = reference(A)
-    f = svd(A, RANK, method=method, rng=0)
+    f = svd(A, RANK, solver=solver, rng=0)
     np.testing.assert_allclose(f.s / scale, s[:RANK], rtol=SETTLED, atol=unit(A) * s[0])
 
 
@@ -184,124 +184,124 @@ def test_a_loose_tolerance_keeps_nothing():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("method", METHODS)
-def test_every_form_of_the_matrix(method, form):
+@pytest.mark.parametrize("solver", DECOMPOSITIONS)
+def test_every_form_of_the_matrix(solver, form):
     A = sparse().toarray()
-    if method in NEEDS_ENTRIES and form == "operator":
+    if solver in NEEDS_ENTRIES and form == "operator":
         with pytest.raises(TypeError, match="LinearOperator"):
-            svd(FORMS[form](A), 5, method=method)
+            svd(FORMS[form](A), 5, solver=solver)
         return
-    options = {"stop": Rank(5)} if method == "adaptive" else {"rank": 5}
-    plain = svd(A, method=method, rng=0, **options)
-    f = svd(FORMS[form](A), method=method, rng=0, **options)
+    options = {"stop": Rank(5)} if solver == "adaptive" else {"rank": 5}
+    plain = svd(A, solver=solver, rng=0, **options)
+    f = svd(FORMS[form](A), solver=solver, rng=0, **options)
     assert f.shape == A.shape
     np.testing.assert_allclose(f.s, plain.s, rtol=1e-10)
     np.testing.assert_allclose(f.to_array(), plain.to_array(), atol=1e-8)
 
 
-@pytest.mark.parametrize("method", [name for name in LEADING if name not in NEEDS_ENTRIES])
-def test_an_operator_that_offers_only_vectors_is_enough(method):
+@pytest.mark.parametrize("solver", [name for name in LEADING if name not in NEEDS_ENTRIES])
+def test_an_operator_that_offers_only_vectors_is_enough(solver):
     A = fast()
-    f = svd(products_only(A), 5, method=method, rng=0)
+    f = svd(products_only(A), 5, solver=solver, rng=0)
     np.testing.assert_allclose(f.s, scipy.linalg.svdvals(A)[:5], rtol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", "block-krylov", "randomized"])
+@pytest.mark.parametrize("solver", ["auto", "exact", "block-krylov", "randomized"])
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_operators_at_every_scale(scale, method):
+def test_operators_at_every_scale(scale, solver):
     A = fast()
-    f = svd(products_only(A * scale), 5, method=method, rng=0)
+    f = svd(products_only(A * scale), 5, solver=solver, rng=0)
     np.testing.assert_allclose(f.s / scale, scipy.linalg.svdvals(A)[:5], rtol=1e-4)
 
 
-@pytest.mark.parametrize("method", LEADING)
+@pytest.mark.parametrize("solver", LEADING)
 @pytest.mark.parametrize("scale", [1e-36, 1e-30, 1e30])
-def test_single_precision_at_every_scale(scale, method):
+def test_single_precision_at_every_scale(scale, solver):
     A = (slow() * scale).astype(np.float32)
-    f = svd(A, 5, method=method, rng=0)
+    f = svd(A, 5, solver=solver, rng=0)
     check_factors(f, A, 5)
     np.testing.assert_allclose(f.s / scale, 1.0 / np.arange(1.0, 6.0), rtol=SETTLED)
 
 
-@pytest.mark.parametrize("method", LEADING)
-def test_sparse_single_precision_stays_single(method):
-    f = svd(sparse(dtype=np.float32), 5, method=method, rng=0)
+@pytest.mark.parametrize("solver", LEADING)
+def test_sparse_single_precision_stays_single(solver):
+    f = svd(sparse(dtype=np.float32), 5, solver=solver, rng=0)
     assert f.U.dtype == f.s.dtype == f.Vt.dtype == np.float32
 
 
-@pytest.mark.parametrize("method", LEADING)
-def test_stored_zeros_are_zeros(method):
+@pytest.mark.parametrize("solver", LEADING)
+def test_stored_zeros_are_zeros(solver):
     A = explicit_zeros()
-    f = svd(A, 5, method=method, rng=0)
-    accuracy = 1e-2 if method == "fastpi" else SETTLED  # fastpi approximates at every step
+    f = svd(A, 5, solver=solver, rng=0)
+    accuracy = 1e-2 if solver == "fastpi" else SETTLED  # fastpi approximates at every step
     np.testing.assert_allclose(f.s, scipy.linalg.svdvals(A.toarray())[:5], rtol=accuracy)
 
 
-@pytest.mark.parametrize("method", [*LEADING, "adaptive"])
-def test_the_same_seed_gives_the_same_bits(method):
+@pytest.mark.parametrize("solver", [*LEADING, "adaptive"])
+def test_the_same_seed_gives_the_same_bits(solver):
     A = kernel()
-    options = {"stop": Rank(5)} if method == "adaptive" else {"rank": 5}
-    one, two = (svd(A, method=method, rng=3, **options) for _ in range(2))
+    options = {"stop": Rank(5)} if solver == "adaptive" else {"rank": 5}
+    one, two = (svd(A, solver=solver, rng=3, **options) for _ in range(2))
     for name in ("U", "s", "Vt"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
 
-@pytest.mark.parametrize("method", LEADING)
-def test_a_power_of_two_changes_no_digit(method):
+@pytest.mark.parametrize("solver", LEADING)
+def test_a_power_of_two_changes_no_digit(solver):
     A = slow()
-    f, scaled = svd(A, 5, method=method, rng=0), svd(np.ldexp(A, 400), 5, method=method, rng=0)
+    f, scaled = svd(A, 5, solver=solver, rng=0), svd(np.ldexp(A, 400), 5, solver=solver, rng=0)
     np.testing.assert_allclose(scaled.U, f.U, atol=unit(A))
     np.testing.assert_allclose(np.ldexp(scaled.s, -400), f.s, rtol=unit(A))
 
 
-@pytest.mark.parametrize("method", LEADING)
-def test_the_matrix_is_left_alone(method):
+@pytest.mark.parametrize("solver", LEADING)
+def test_the_matrix_is_left_alone(solver):
     A = np.asfortranarray(kernel())
     before = A.copy()
-    svd(A, 5, method=method, rng=0)
+    svd(A, 5, solver=solver, rng=0)
     np.testing.assert_array_equal(A, before)
 
 
 def test_the_gram_route_computes_small_values_from_the_matrix():
     A = MATRICES["graded"]()
-    f = svd(A, method="gram")
+    f = svd(A, solver="gram")
     assert "from A itself" in f.report.reason
     assert np.all(np.abs(f.s - scipy.linalg.svdvals(A)) <= unit(A))
     assert "from A itself" not in svd(with_spectrum(M, N, np.linspace(1.0, 0.5, N))).report.reason
 
 
-@pytest.mark.parametrize("method", LEADING)
-def test_small_values_are_right_or_noted(method):
-    """Down to 1e-10 of the largest: a method that squares the matrix must say what it lost."""
+@pytest.mark.parametrize("solver", LEADING)
+def test_small_values_are_right_or_noted(solver):
+    """Down to 1e-10 of the largest: a solver that squares the matrix must say what it lost."""
     A = MATRICES["graded"]()
-    f = svd(A, 25, method=method, rng=0)
+    f = svd(A, 25, solver=solver, rng=0)
     right = np.allclose(f.s, scipy.linalg.svdvals(A)[:25], rtol=1e-3)
     assert right or "not resolved" in " ".join(f.report.notes)
 
 
 @pytest.mark.parametrize("power", [0, 1, 3])
-@pytest.mark.parametrize("method", ["block-krylov", "randomized"])
-def test_more_power_is_never_worse(method, power):
+@pytest.mark.parametrize("solver", ["block-krylov", "randomized"])
+def test_more_power_is_never_worse(solver, power):
     A = slow(200, 150)
-    s = [svd(A, 5, method=method, n_power=q, rng=0).s.sum() for q in (power, power + 4)]
+    s = [svd(A, 5, solver=solver, n_power=q, rng=0).s.sum() for q in (power, power + 4)]
     assert s[0] <= s[1] * (1 + 1e-12)
 
 
 def test_oversamples_help():
     A = slow(200, 150)
-    few, many = (svd(A, 5, method="randomized", n_oversamples=p, n_power=0, rng=0) for p in (0, 60))
+    few, many = (svd(A, 5, solver="randomized", n_oversamples=p, n_power=0, rng=0) for p in (0, 60))
     assert few.s.sum() < many.s.sum() <= scipy.linalg.svdvals(A)[:5].sum()
 
 
 def test_unsettled_krylov_says_so(monkeypatch):
     monkeypatch.setattr("pinvlearn.linalg.krylov.MAX_STEPS", 0)
-    f = svd(slow(300, 200), 20, method="block-krylov", rng=0)
+    f = svd(slow(300, 200), 20, solver="block-krylov", rng=0)
     assert "not settled" in " ".join(f.report.notes)
 
 
 class TestAuto:
     @pytest.mark.parametrize(
-        ("shape", "options", "method"),
+        ("shape", "options", "solver"),
         [
             ((60, 40), {}, "exact"),
             ((60, 40), {"rank": 3}, "exact"),
@@ -314,13 +314,13 @@ class TestAuto:
             ((60, 40), {"rank_ratio": 0.1}, "exact"),
         ],
     )
-    def test_choice_is_reported_with_its_reason(self, shape, options, method):
+    def test_choice_is_reported_with_its_reason(self, shape, options, solver):
         f = svd(slow(*shape), rng=0, **options)
-        assert f.report.method == method
+        assert f.report.method == solver
         assert "chosen by the caller" not in f.report.reason
 
     def test_an_explicit_choice_is_obeyed_and_said(self):
-        report = svd(slow(), 3, method="randomized", rng=0).report
+        report = svd(slow(), 3, solver="randomized", rng=0).report
         assert report.method == "randomized"
         assert "chosen by the caller" in report.reason
 
@@ -350,12 +350,12 @@ def test_rank_ratio_rounds_up(ratio, rank):
         ({"rank_ratio": 1.5}, ValueError, "rank_ratio=1.5"),
         ({"rank": 2, "stop": Rank(2)}, ValueError, "not both"),
         ({"stop": 3}, TypeError, "stop=3"),
-        ({"stop": Rank(3), "method": "exact"}, ValueError, "'exact'.*adaptive"),
-        ({"method": "adaptive"}, ValueError, "Tolerance"),
-        ({"method": "block-krylov"}, ValueError, "needs rank"),
-        ({"method": "randomized"}, ValueError, "needs rank"),
-        ({"method": "magic"}, ValueError, "'magic'.*'exact'.*'randomized'"),
-        ({"method": None}, ValueError, "method=None"),
+        ({"stop": Rank(3), "solver": "exact"}, ValueError, "'exact'.*adaptive"),
+        ({"solver": "adaptive"}, ValueError, "Tolerance"),
+        ({"solver": "block-krylov"}, ValueError, "needs rank"),
+        ({"solver": "randomized"}, ValueError, "needs rank"),
+        ({"solver": "magic"}, ValueError, "'magic'.*'exact'.*'randomized'"),
+        ({"solver": None}, ValueError, "solver=None"),
         ({"rank": 2, "n_power": -1}, ValueError, "n_power=-1"),
         ({"rank": 2, "n_oversamples": 1.5}, ValueError, "n_oversamples=1.5"),
         ({"rng": -3}, ValueError, "rng=-3"),

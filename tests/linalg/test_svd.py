@@ -78,7 +78,7 @@ def test_equal_matrices_have_equal_factors_whatever_the_method(matrix):
     """The sign rule, on the vectors of values that stand apart from their neighbours."""
     B = MATRICES[matrix]()
     k = min(3, *B.shape)
-    exact, other = svd(B).truncate(k), svd(B, k, method="block-krylov", rng=0)
+    exact, other = svd(B).truncate(k), svd(B, k, solver="block-krylov", rng=0)
     scaled = exact.s / exact.s[0] if exact.s[0] else exact.s
     gaps = np.abs(
         np.diff(

@@ -13,7 +13,7 @@ from pinvlearn.learners._base import squared_error_score, top_class_score
 from pinvlearn.readout import sizes as sizing
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
-from pinvlearn.readout.solvers import QR, Eigen, ExactSVD
+from pinvlearn.readout.solvers import QR, ExactSVD, GramSVD
 
 
 def make_problem(H, Y, *, weights=None, intercept=True, score=squared_error_score, n_jobs=1):
@@ -132,7 +132,7 @@ def test_several_ridges_have_a_curve_each(alpha):
         np.testing.assert_allclose(scores, brute_force(H, Y, ridge, path.sizes), rtol=1e-6)
 
 
-@pytest.mark.parametrize("solver", [ExactSVD(), QR(), Eigen()], ids=["svd", "qr", "eigen"])
+@pytest.mark.parametrize("solver", [ExactSVD(), QR(), GramSVD()], ids=["exact", "qr", "gram"])
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_every_truncation_is_left_out_exactly_given_the_directions(solver, alpha, weighted):

@@ -16,7 +16,7 @@ from pinvlearn.engines.local import LocalRows
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
-from pinvlearn.readout.solvers import Woodbury
+from pinvlearn.readout.solvers import RandomizedSVD
 
 EPS = np.finfo(float).eps
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -65,14 +65,14 @@ class TestOracles:
     def test_consistent_is_ridge_on_the_projection(self, rank, alpha, intercept, weights):
         Z, T = centred(weights, intercept)
         Q = basis(Z, rank + 5)
-        factor, _ = Woodbury(rank, n_oversamples=5).factor(problem(weights, intercept), alpha)
+        factor, _ = RandomizedSVD(rank, n_oversamples=5).factor(problem(weights, intercept), alpha)
         expected, _ = ridge(Q @ (Q.T @ Z), T, alpha)
         close(factor.coef(alpha), expected, alpha)
 
     def test_inconsistent_is_equation_21(self, rank, alpha, intercept, weights):
         Z, T = centred(weights, intercept)
         Q = basis(Z, rank + 5)
-        solver = Woodbury(rank, n_oversamples=5, consistent=False)
+        solver = RandomizedSVD(rank, n_oversamples=5, consistent=False)
         factor, _ = solver.factor(problem(weights, intercept), alpha)
         M = Q @ (Q.T @ Z) @ (Q.T @ Z).T @ Q.T
         expected = Z.T @ np.linalg.solve(M + alpha * np.eye(len(Z)), T)
@@ -80,7 +80,7 @@ class TestOracles:
 
     def test_one_factor_for_all_alphas(self, rank, alpha, intercept, weights):
         for consistent in (True, False):
-            solver = Woodbury(rank, consistent=consistent)
+            solver = RandomizedSVD(rank, consistent=consistent)
             first, _ = solver.factor(problem(weights, intercept), alpha)
             other, _ = solver.factor(problem(weights, intercept), 100.0)
             np.testing.assert_array_equal(first.coef(alpha), other.coef(alpha))
@@ -91,7 +91,7 @@ class TestOracles:
 @pytest.mark.parametrize("consistent", [True, False])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_all_directions_are_the_ridge_solution(alpha, consistent, intercept, weights):
-    solver = Woodbury(50, consistent=consistent)
+    solver = RandomizedSVD(50, consistent=consistent)
     found = solve(problem(weights, intercept), solver, alpha)
     coef, offset = ridge(H, Y, alpha, weights=weights, intercept=intercept)
     close(found.coef, coef, alpha)
@@ -101,7 +101,7 @@ def test_all_directions_are_the_ridge_solution(alpha, consistent, intercept, wei
 def test_without_ridge_it_is_the_pseudo_inverse_of_the_projection():
     Z, T = centred(None, True)
     Q = basis(Z, 13)
-    factor, _ = Woodbury(8, n_oversamples=5).factor(problem(), 0.0)
+    factor, _ = RandomizedSVD(8, n_oversamples=5).factor(problem(), 0.0)
     expected = np.linalg.pinv(Q.T @ Z) @ (Q.T @ T)
     np.testing.assert_allclose(factor.coef(0.0), expected, atol=1e-10 * np.abs(expected).max())
     assert factor.rank == 13
@@ -109,7 +109,7 @@ def test_without_ridge_it_is_the_pseudo_inverse_of_the_projection():
 
 def test_equation_21_needs_a_ridge():
     with pytest.raises(ValueError, match=r"Eq. \(21\).*above 0"):
-        solve(problem(), Woodbury(8, consistent=False), 0.0)
+        solve(problem(), RandomizedSVD(8, consistent=False), 0.0)
 
 
 def test_equation_21_fails_for_small_ridges_and_the_projection_does_not():
@@ -119,7 +119,7 @@ def test_equation_21_fails_for_small_ridges_and_the_projection_does_not():
     rows = problem(H=A, Y=truth)
     errors = {}
     for consistent in (True, False):
-        found = solve(rows, Woodbury(8, n_oversamples=2, consistent=consistent), 1e-8)
+        found = solve(rows, RandomizedSVD(8, n_oversamples=2, consistent=consistent), 1e-8)
         errors[consistent] = np.linalg.norm(A @ found.coef + found.intercept - truth)
     assert errors[True] < 0.3 * np.linalg.norm(truth)
     assert errors[False] > 10.0 * np.linalg.norm(truth)
@@ -131,24 +131,26 @@ class TestWidth:
         [(None, 8 + 10), (7, 17), (0.25, 20 + 10), (0.001, 1 + 10), (45, 50), (1, 11)],
     )
     def test_samples(self, rank, width):
-        factor, report = Woodbury(rank).factor(problem(), 1.0)
+        factor, report = RandomizedSVD(rank).factor(problem(), 1.0)
         assert len(factor.s) == width
-        assert report.method == "woodbury"
+        assert report.method == "randomized"
         assert f"{width} samples" in report.reason
 
     def test_the_same_seed_gives_the_same_bits(self):
-        one, two, other = (Woodbury(5).factor(problem(seed=s), 1.0)[0].coef(1.0) for s in (0, 0, 1))
+        one, two, other = (
+            RandomizedSVD(5).factor(problem(seed=s), 1.0)[0].coef(1.0) for s in (0, 0, 1)
+        )
         np.testing.assert_array_equal(one, two)
         assert not np.array_equal(one, other)
 
     def test_rank_deficient(self):
         A = H @ np.diag(np.arange(50) < 6)
-        found = solve(problem(H=A), Woodbury(20), 0.1)
+        found = solve(problem(H=A), RandomizedSVD(20), 0.1)
         coef, _ = ridge(A, Y, 0.1, intercept=True)
         np.testing.assert_allclose(found.coef, coef, atol=1e-10)
 
     def test_a_constant_layer(self):
-        found = solve(problem(H=np.ones((80, 50))), Woodbury(5), 0.1)
+        found = solve(problem(H=np.ones((80, 50))), RandomizedSVD(5), 0.1)
         np.testing.assert_allclose(found.coef, 0.0, atol=1e-10)
         np.testing.assert_allclose(found.intercept, Y.mean(axis=0), atol=1e-10)
 
@@ -158,16 +160,16 @@ class TestELM:
     @pytest.mark.parametrize("rank", [None, 5, 0.1])
     def test_rank(self, cls, rank):
         y = SPECIES if cls is ELMClassifier else IRIS[:, 0]
-        model = cls(40, solver="woodbury", rank=rank, alpha=0.1, random_state=0).fit(IRIS, y)
+        model = cls(40, solver="randomized", rank=rank, alpha=0.1, random_state=0).fit(IRIS, y)
         width = {None: 25, 5: 15, 0.1: 25}[rank]
         assert model.rank_ == min(width, 40)
-        assert "woodbury" in model.report_.method
-        as_object = cls(40, solver=Woodbury(rank), alpha=0.1, random_state=0).fit(IRIS, y)
+        assert "randomized" in model.report_.method
+        as_object = cls(40, solver=RandomizedSVD(rank), alpha=0.1, random_state=0).fit(IRIS, y)
         np.testing.assert_array_equal(model.coef_, as_object.coef_)
 
     def test_coefficients(self):
         """The solver of a learner gets the second of its two streams."""
-        model = ELMRegressor(40, solver="woodbury", rank=10, alpha=0.1, random_state=3)
+        model = ELMRegressor(40, solver="randomized", rank=10, alpha=0.1, random_state=3)
         model.fit(IRIS, IRIS[:, 2:])
         layer = model.map_(IRIS)
         Z, T = layer - layer.mean(axis=0), IRIS[:, 2:] - IRIS[:, 2:].mean(axis=0)
@@ -179,17 +181,17 @@ class TestELM:
     def test_learns(self):
         exact, low = (
             ELMClassifier(100, random_state=0, **options).fit(IRIS, SPECIES).score(IRIS, SPECIES)
-            for options in ({}, {"solver": "woodbury", "rank": 0.1})
+            for options in ({}, {"solver": "randomized", "rank": 0.1})
         )
         assert low >= exact - 0.02
 
     def test_a_path(self):
-        model = ELMRegressor(40, solver="woodbury", rank=10, random_state=0)
+        model = ELMRegressor(40, solver="randomized", rank=10, random_state=0)
         model.fit(IRIS, IRIS[:, 0])
         assert len(model.alphas_) == len(model.loo_scores_) == 31
         assert model.score(IRIS, IRIS[:, 0]) > 0.9
 
-    @pytest.mark.parametrize("solver", ["woodbury", Woodbury(6, consistent=False)])
+    @pytest.mark.parametrize("solver", ["randomized", RandomizedSVD(6, consistent=False)])
     def test_copies(self, solver, tmp_path):
         model = ELMRegressor(20, solver=solver, alpha=1.0, random_state=0).fit(IRIS, IRIS[:, 0])
         expected = model.predict(IRIS)
@@ -203,11 +205,11 @@ class TestELM:
     @pytest.mark.parametrize("rank", [0, -2, 1.5, 0.0, "many"])
     def test_ranks_that_are_none(self, rank):
         with pytest.raises(ValueError, match=f"rank={rank!r} must be an integer of at least 1, or"):
-            ELMRegressor(20, solver="woodbury", rank=rank).fit(IRIS, IRIS[:, 0])
+            ELMRegressor(20, solver="randomized", rank=rank).fit(IRIS, IRIS[:, 0])
 
     def test_a_rank_above_the_rows(self):
         with pytest.raises(ValueError, match="rank=151.*150 rows"):
-            ELMRegressor(200, solver="woodbury", rank=151).fit(IRIS, IRIS[:, 0])
+            ELMRegressor(200, solver="randomized", rank=151).fit(IRIS, IRIS[:, 0])
 
     def test_a_rank_for_another_solver_truncates_its_decomposition(self):
         assert ELMRegressor(20, rank=5).fit(IRIS, IRIS[:, 0]).rank_ == 5
@@ -217,11 +219,11 @@ class TestELM:
             ELMRegressor(20, rank=0.5).fit(IRIS, IRIS[:, 0])
 
     def test_the_rank_may_be_chosen_by_leave_one_out(self):
-        model = ELMRegressor(20, solver="woodbury", rank="loo", alpha=1e-3, random_state=0)
+        model = ELMRegressor(20, solver="randomized", rank="loo", alpha=1e-3, random_state=0)
         assert model.fit(IRIS, IRIS[:, 0]).rank_ in model.sizes_
 
     def test_what_lies_outside_cannot_be_truncated(self):
-        solver = Woodbury(6, consistent=False)
+        solver = RandomizedSVD(6, consistent=False)
         with pytest.raises(ValueError, match="makes none"):
             ELMRegressor(20, solver=solver, rank="loo", alpha=1.0).fit(IRIS, IRIS[:, 0])
 
@@ -230,4 +232,4 @@ class TestELM:
     )
     def test_solver_objects_are_checked_too(self, options):
         with pytest.raises(ValueError, match="rank=|n_oversamples="):
-            ELMRegressor(20, solver=Woodbury(**options)).fit(IRIS, IRIS[:, 0])
+            ELMRegressor(20, solver=RandomizedSVD(**options)).fit(IRIS, IRIS[:, 0])

@@ -55,7 +55,7 @@ class Shifted:
     image: Array | None = None
     """Xᵀ left where it is known, which saves a pass over X."""
 
-    __array_ufunc__ = None  # ndarray @ Shifted is nobody's business
+    __array_ufunc__ = None  # NumPy must not take ndarray @ Shifted apart
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -33,7 +33,7 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare exact SVD, fast SVD, gradient stop and auto on an RBF network.
+    """Compare the solvers exact, adaptive, adaptive-flat and auto on an RBF network.
 
     Accuracy (or R²), rank, seconds to fit and their ratio to the exact SVD; and a plot of the
     decomposition error with the column where each rule stops (Figs. 8 and 9 of the paper).

@@ -188,7 +188,7 @@ def of_complete(
     """
     A = np.empty(shape)
     A[rows, cols] = values
-    full = decompose(A, rank, stop=None, method="auto", rng=rng, n_oversamples=None, n_power=None)
+    full = decompose(A, rank, stop=None, solver="auto", rng=rng, n_oversamples=None, n_power=None)
     shrunk = np.maximum(full.s - alpha * np.sqrt(shape[0] * shape[1]), 0.0)
     reason = "one SVD, singular values shrunk by alpha·√(m·n)"
     report = Report("exact", reason, passes=full.report.passes, seconds=full.report.seconds)

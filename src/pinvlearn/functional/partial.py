@@ -34,7 +34,7 @@ def partial_svd(
     min_improvement: float = 1e-6,
     min_epochs: int = 1,
     max_epochs: int = 200,
-    method: str = "descent",
+    solver: str = "descent",
     rng: Any = None,
     callback: _descent.Callback | None = None,
 ) -> SVD:
@@ -62,7 +62,7 @@ def partial_svd(
         abs(x - y) / (abs(x) + abs(y)).  With 0 every epoch is run.
     min_epochs, max_epochs : int
         For each factor.
-    method : {"descent", "exact"}
+    solver : {"descent", "exact"}
         "exact" answers a complete matrix with one SVD, s shrunk by alpha·√(m·n): where the descent
         would end.
     rng : None, int or numpy.random.Generator
@@ -120,10 +120,10 @@ def partial_svd(
         low,
         high,
     )
-    if check_choice("method", method, ("descent", "exact")) == "exact":
+    if check_choice("solver", solver, ("descent", "exact")) == "exact":
         if len(values) < shape[0] * shape[1]:
             raise ValueError(
-                f'{len(values)} of {shape[0] * shape[1]} entries are known; method="exact" needs '
+                f'{len(values)} of {shape[0] * shape[1]} entries are known; solver="exact" needs '
                 'all of them, use "descent".'
             )
         return _descent.of_complete(rows, cols, values, shape, k, alpha, check_rng(rng))

@@ -19,7 +19,7 @@ from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validatio
 from pinvlearn.readout.kernel import solve_columns, solve_kernel, solve_single_precision
 from pinvlearn.readout.problem import Problem, Score
 from pinvlearn.readout.solve import Readout, solve
-from pinvlearn.readout.solvers import Auto, Eigen
+from pinvlearn.readout.solvers import Auto, GramSVD
 
 FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
 """rank="auto" doubles from the first rank until generalised cross-validation improves by less than
@@ -215,7 +215,7 @@ def _grown(
 
 def _validation_error(problem: Problem, alpha: Alpha) -> float:
     """Smallest generalised cross-validation error over the alphas."""
-    spectral, _ = Eigen().factor(problem, alpha)
+    spectral, _ = GramSVD().factor(problem, alpha)
     scores = generalised_cross_validation(problem, spectral, as_path(alpha, spectral))
     return -float(scores.max())
 
@@ -229,6 +229,6 @@ def check_memory(n: int, bytes_per_entry: float) -> None:
     if needed > 0.8 * available:
         raise MemoryError(
             f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor; this "
-            f'machine has {available / 2**30:.1f} GiB. Use approximation="rpcholesky" or '
+            f'machine has {available / 2**30:.1f} GiB. Use solver="rpcholesky" or '
             '"nystroem", which need n·rank entries.'
         )

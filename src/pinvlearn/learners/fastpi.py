@@ -23,7 +23,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.linalg.driver import METHODS, decompose, memory
+from pinvlearn.linalg.driver import FIXED_RANK, decompose, memory
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
 from pinvlearn.readout.cells import (
@@ -74,7 +74,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
     alpha : "auto", float or array, default="auto"
         Ridge; 0 is the paper's pseudo-inverse.  An array is a path to choose from; "auto" is 0
         and eleven values from 1e-6 to 0.1 times the largest eigenvalue of AᵀA.
-    method : str, default="auto"
+    solver : str, default="auto"
         Decomposition, as in `svd`.
     loo_scoring : {"precision", "mse"} or None, default="precision"
         What leave-one-out judges by: the precision at `k` (for 1-D y the accuracy), or the
@@ -146,14 +146,14 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         rank_ratio: Any = "auto",
         alpha: Any = "auto",
         *,
-        method: str = "auto",
+        solver: str = "auto",
         loo_scoring: str | None = "precision",
         k: int = 3,
         random_state: Any = None,
     ) -> None:
         self.rank_ratio = rank_ratio
         self.alpha = alpha
-        self.method = method
+        self.solver = solver
         self.loo_scoring = loo_scoring
         self.k = k
         self.random_state = random_state
@@ -178,9 +178,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Matrix, y: Any) -> None:
         forget_fit(self)
-        check_choice("method", self.method, ("auto", *METHODS))
-        if self.method == "adaptive":
-            raise ValueError('method="adaptive" grows to a stop rule; here the rank is given.')
+        check_choice("solver", self.solver, ("auto", *FIXED_RANK))
         if self.loo_scoring is not None:
             check_choice("loo_scoring", self.loo_scoring, ("precision", "mse"))
         check_size("k", self.k)
@@ -203,9 +201,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
         else:
             rank = int(ranks[-1])
-            check_memory(memory(X, rank, self.method), X.shape, rank)
+            check_memory(memory(X, rank, self.solver), X.shape, rank)
             found = decompose(
-                X, rank, method=self.method, rng=rng, n_oversamples=None, n_power=None
+                X, rank, solver=self.solver, rng=rng, n_oversamples=None, n_power=None
             )
             factors = from_svd(found, Y)
         ranks = np.unique(ranks.clip(max=len(factors.s)))
@@ -258,7 +256,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         side = min(shape)
         if isinstance(self.rank_ratio, str):
             check_choice("rank_ratio", self.rank_ratio, ("auto",))
-            whole = self.method == "auto" and side <= GRAM_SIDE
+            whole = self.solver == "auto" and side <= GRAM_SIDE
             entries = n_labels if whole else sum(shape) + n_labels  # for each direction
             most = min(side, max(1, FACTOR_ENTRIES // entries))
             if side > GRAM_SIDE:

@@ -121,11 +121,12 @@ class RBFFeatures(MapTransformer):
     n_kernels : int, default=1000
         Number of centres; with fewer rows every row is a centre.
     gamma : "scale", "auto" or float, default="scale"
-        Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".
+        Width of the kernel, as in `RBFNetworkClassifier`.
     centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
             (n_kernels, n_features), default="random"
         See `RBFNetworkClassifier`.
-    kernel : {"gaussian", "laplace"}, default="gaussian"
+    kernel : {"rbf", "laplacian", "exponential"}, default="rbf"
+        exp(-gamma·‖x - c‖₂²), exp(-gamma·‖x - c‖₁) or exp(-gamma·‖x - c‖₂).
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -147,7 +148,7 @@ class RBFFeatures(MapTransformer):
         *,
         gamma: Any = "scale",
         centers: Any = "random",
-        kernel: str = "gaussian",
+        kernel: str = "rbf",
         random_state: Any = None,
     ) -> None:
         self.n_kernels = n_kernels

@@ -35,7 +35,7 @@ from pinvlearn.readout.problem import Score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import Auto
 
-APPROXIMATIONS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
+SOLVERS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 
 EXACT_ROWS = 2000
 """Up to so many rows `auto` solves exactly: an eigendecomposition of K takes about a second."""
@@ -47,12 +47,13 @@ class _KernelELM(ReadoutEstimator):
     _parameter_docs = {
         "kernel": """
     kernel : str or callable, default="rbf"
-        "rbf", "linear", "laplace", "poly", "sigmoid", "cosine" or "precomputed".  A callable takes
-        two sets of rows and returns their kernel values.  With "precomputed", X is the kernel
-        matrix of the training rows, later that of new rows against them.""",
+        "rbf", "laplacian", "exponential", "linear", "poly", "sigmoid", "cosine" or "precomputed".
+        A callable takes two sets of rows and returns their kernel values.  With "precomputed", X
+        is the kernel matrix of the training rows, later that of new rows against them.""",
         "gamma": """
     gamma : "scale", "auto" or float, default="scale"
-        Width of "rbf" and "laplace", factor of "poly" and "sigmoid".""",
+        Width of "rbf" (exp(-gamma·‖x - z‖₂²)), "laplacian" (1-norm) and "exponential" (2-norm, not
+        squared), factor of "poly" and "sigmoid".""",
         "degree": """
     degree : float, default=3
         Of "poly".""",
@@ -63,8 +64,8 @@ class _KernelELM(ReadoutEstimator):
     alpha : "auto", float or array, default="auto"
         Ridge, 1/C of [MW15].  A number is obeyed; an array is a path from which leave-one-out
         chooses; "auto" is a path of 31 values.""",
-        "approximation": """
-    approximation : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
+        "solver": """
+    solver : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
         - "exact": K + alpha is factored; memory 2n².
         - "randomized": [MW15] Algorithm 3 and Woodbury's formula, Eq. (19); needs all of K.
         - "nystroem": features of uniformly drawn pivots; n·k kernel entries, memory n·k.
@@ -94,16 +95,14 @@ class _KernelELM(ReadoutEstimator):
     def _solved(
         self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
     ) -> tuple[FeatureMap, Readout, list[str]]:
-        check_choice("approximation", self.approximation, APPROXIMATIONS)
+        check_choice("solver", self.solver, SOLVERS)
         n = X.shape[0]
         rank = self._checked_rank(n)
-        approximation, reason = self.approximation, "chosen by the caller"
-        if approximation == "auto":
-            approximation, reason = _choose(n, rank, self.single_precision)
-        if self.single_precision and approximation != "exact":
-            raise ValueError(
-                f'single_precision=True belongs to approximation="exact", not "{approximation}".'
-            )
+        solver, reason = self.solver, "chosen by the caller"
+        if solver == "auto":
+            solver, reason = _choose(n, rank, self.single_precision)
+        if self.single_precision and solver != "exact":
+            raise ValueError(f'single_precision=True belongs to solver="exact", not "{solver}".')
         K = self._kernel_matrix(X)
         task = KernelTask(
             K=K,
@@ -116,15 +115,15 @@ class _KernelELM(ReadoutEstimator):
             n_jobs=check_jobs(self.n_jobs),
             streams=tuple(generator(self.random_state).spawn(2)),
         )
-        if approximation == "exact":
+        if solver == "exact":
             drawn, readout = exact_single(task) if self.single_precision else exact(task)
-        elif approximation == "randomized":
+        elif solver == "randomized":
             oversamples = check_size("n_oversamples", self.n_oversamples)
             drawn, readout = randomized(task, rank, oversamples, consistent=self.consistent)
         else:
-            drawn, readout = pivoted(task, rank, approximation)
+            drawn, readout = pivoted(task, rank, solver)
         report = readout.report
-        report = replace(report, method=approximation, reason=f"{reason}; {report.reason}")
+        report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
         return drawn, replace(readout, report=report), []
 
     @property
@@ -136,11 +135,11 @@ class _KernelELM(ReadoutEstimator):
         return "its pivots are training rows"
 
     def _why_not_updatable(self) -> str | None:
-        if self.approximation in ("nystroem", "rpcholesky") and self.kernel != "precomputed":
+        if self.solver in ("nystroem", "rpcholesky") and self.kernel != "precomputed":
             return None
         return (
-            f"approximation={self.approximation!r} with kernel={self.kernel!r} keeps no fixed "
-            'features that rows could be added to; use approximation="rpcholesky" or "nystroem".'
+            f"solver={self.solver!r} with kernel={self.kernel!r} keeps no fixed "
+            'features that rows could be added to; use solver="rpcholesky" or "nystroem".'
         )
 
     def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
@@ -157,10 +156,8 @@ class _KernelELM(ReadoutEstimator):
             check_choice("rank", self.rank, ("auto",))
             return None
         rank = check_rank_or_share("rank", self.rank)
-        if self.approximation == "exact":
-            raise ValueError(
-                f'approximation="exact" takes no rank (rank={rank!r}); leave it "auto".'
-            )
+        if self.solver == "exact":
+            raise ValueError(f'solver="exact" takes no rank (rank={rank!r}); leave it "auto".')
         if rank > n:
             raise ValueError(f"rank={rank!r} exceeds the {n} rows; give at most so many.")
         return max(1, round(rank * n)) if isinstance(rank, float) else rank
@@ -238,7 +235,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         degree: float = 3,
         coef0: float = 1,
         alpha: Any = "auto",
-        approximation: str = "auto",
+        solver: str = "auto",
         rank: Any = "auto",
         n_oversamples: int = 10,
         consistent: bool = True,
@@ -254,7 +251,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         self.degree = degree
         self.coef0 = coef0
         self.alpha = alpha
-        self.approximation = approximation
+        self.solver = solver
         self.rank = rank
         self.n_oversamples = n_oversamples
         self.consistent = consistent
@@ -296,7 +293,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         degree: float = 3,
         coef0: float = 1,
         alpha: Any = "auto",
-        approximation: str = "auto",
+        solver: str = "auto",
         rank: Any = "auto",
         n_oversamples: int = 10,
         consistent: bool = True,
@@ -311,7 +308,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         self.degree = degree
         self.coef0 = coef0
         self.alpha = alpha
-        self.approximation = approximation
+        self.solver = solver
         self.rank = rank
         self.n_oversamples = n_oversamples
         self.consistent = consistent

@@ -25,7 +25,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.completion.als import entries_of, threads
-from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem
+from pinvlearn.learners._completing import BURN_IN, ITERATIONS, SOLVERS, Problem
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
 
@@ -44,26 +44,26 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
+    rank : int, default=10
         Number of factors.
-    method : {"auto", "gibbs", "als", "funk"}, default="auto"
+    solver : {"auto", "gibbs", "als", "descent"}, default="auto"
         - "gibbs": draws from the posterior [SM08]; best accuracy, calibrated predictive standard
           deviation, nothing to tune.
         - "als": alternating least squares with the weighted penalty; fastest.
-        - "funk": the original's descent, factor after factor [LingPipe], on what biases leave.
+        - "descent": the original's descent, factor after factor [LingPipe], on what biases leave.
         - "auto": "gibbs" unless a penalty is given or the data are very large; `report_` says
           which and why.
     biases : bool, default=True
         Give every row and column an offset.
     alpha : "auto", float or array, default="auto"
-        Penalty per known entry of "als" (which counts 25 more for every row and column) and "funk",
-        as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array is a path
-        to choose from.  "gibbs" finds its own.
+        Penalty per known entry of "als" (which counts 25 more for every row and column) and
+        "descent", as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array
+        is a path to choose from.  "gibbs" finds its own.
     shape : (int, int), optional
         Rows and columns; by default the largest indices say.
     max_iter : int, optional
         Iterations of "als" (30), sweeps of "gibbs" (120, of which a sixth are burn-in), epochs of
-        each factor of "funk" (100; up to 1000 where rows have few entries).
+        each factor of "descent" (100; up to 1000 where rows have few entries).
     n_samples : int, default=100
         Draws of "gibbs" that are kept at most.
     clip : bool, default=True
@@ -86,7 +86,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     alphas_, validation_rmse_ : arrays
         The penalties it was chosen from and their errors on held-out entries, where it was chosen.
     training_rmse_ : array
-        After each iteration or sweep ("funk": at the end).
+        After each iteration or sweep ("descent": at the end).
     shape_ : (int, int)
     report_ : Report
 
@@ -94,11 +94,11 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     -----
     Pairs are indices, not features: scikit-learn's checks for feature tables do not apply, its
     model selection does.  Rows or columns never seen are predicted from what is known of the other
-    side.  Memory O(entries + (m + n)·k) for "als" and "funk", and 4·n_samples·(m + n)·(k + 1) bytes
-    for the draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a few
-    seconds.
+    side.  Memory O(entries + (m + n)·k) for "als" and "descent", and 4·n_samples·(m + n)·(k + 1)
+    bytes for the draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a
+    few seconds.
 
-    Deviations: "funk" is [LingPipe]'s descent on the residuals of penalised biases, where the
+    Deviations: "descent" is [LingPipe]'s descent on the residuals of penalised biases, where the
     original has none.  "gibbs" adds biases and draws the noise to [SM08].
 
     References
@@ -125,9 +125,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        rank: int = 10,
         *,
-        method: str = "auto",
+        solver: str = "auto",
         biases: bool = True,
         alpha: Any = "auto",
         shape: tuple[int, int] | None = None,
@@ -137,8 +137,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
-        self.method = method
+        self.rank = rank
+        self.solver = solver
         self.biases = biases
         self.alpha = alpha
         self.shape = shape
@@ -175,10 +175,10 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         else:
             shape = check_shape(self.shape)
         rows, cols, values, shape = check_triplets(rows, cols, values, shape)
-        rank = check_rank(self.n_components, None, shape)
+        rank = check_rank(self.rank, None, shape)
         if rank is None:
-            raise ValueError(f"n_components=None: give an integer in 1 … {min(shape)}.")
-        method, reason, alpha = self._choose(len(values), shape, rank)
+            raise ValueError(f"rank=None: give an integer in 1 … {min(shape)}.")
+        solver, reason, alpha = self._choose(len(values), shape, rank)
         given = check_count("max_iter", self.max_iter, least=1)
         mean, scale = float(values.mean()), float(values.std())
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
@@ -196,14 +196,14 @@ class PartialSVD(RegressorMixin, BaseEstimator):
                 rank,
                 bool(self.biases),
                 alpha,
-                ITERATIONS[method] if given is None else given,
+                ITERATIONS[solver] if given is None else given,
                 given is None,
                 check_count("n_samples", self.n_samples, least=1) or 1,
                 rng,
                 run,
             )
             with watch("fit"):
-                fitted = METHODS[method](problem, mean, scale)
+                fitted = SOLVERS[solver](problem, mean, scale)
             with watch("svd"):
                 factors = fitted.completed.svd(rank, svd_rng)
         self.completed_, self.mean_, self.shape_ = fitted.completed, mean, shape
@@ -218,27 +218,27 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.fold_seed_ = int(fold_rng.integers(2**31))
         self.n_features_in_ = 2
         self.report_ = Report(
-            method,
+            solver,
             reason,
             passes=fitted.passes,
             error=float(self.training_rmse_[-1]),
             seconds=dict(watch),
-            notes=_notes(fitted.completed.n_sets, ITERATIONS[method] if given is None else given),
+            notes=_notes(fitted.completed.n_sets, ITERATIONS[solver] if given is None else given),
         )
 
     def _choose(
         self, n_entries: int, shape: tuple[int, int], rank: int
     ) -> tuple[str, str, float | Array | None]:
         """Method, reason and checked alpha."""
-        method = check_choice("method", self.method, ("auto", *METHODS))
+        solver = check_choice("solver", self.solver, ("auto", *SOLVERS))
         alpha = check_alpha(self.alpha)
-        if method == "gibbs" and alpha is not None:
+        if solver == "gibbs" and alpha is not None:
             raise ValueError(
-                f'alpha={self.alpha!r}: method="gibbs" finds its own regularisation; leave alpha '
-                'at "auto", or use "als" or "funk".'
+                f'alpha={self.alpha!r}: solver="gibbs" finds its own regularisation; leave alpha '
+                'at "auto", or use "als" or "descent".'
             )
-        if method != "auto":
-            return method, "as asked", alpha
+        if solver != "auto":
+            return solver, "as asked", alpha
         if alpha is not None:
             return "als", "a penalty is given", alpha
         flops = 2.0 * n_entries * (rank + 1) ** 2 * (self.max_iter or ITERATIONS["gibbs"])
@@ -258,7 +258,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         if return_std and self.completed_.n_sets == 1:
             raise ValueError(
                 f'return_std=True needs several posterior draws; this model was fitted with "'
-                f'{self.report_.method}". Fit with method="gibbs" and n_samples of at least 2.'
+                f'{self.report_.method}". Fit with solver="gibbs" and n_samples of at least 2.'
             )
         mean, variance = self.completed_.predict(rows, cols)
         if self.clip:

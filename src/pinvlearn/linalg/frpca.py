@@ -93,12 +93,12 @@ def svds(A: Matrix, rank: int, *, rng: np.random.Generator) -> SVD:
     if rank >= min(A.shape):
         whole = exact(A)
         reason = "all values, which ARPACK cannot find, by LAPACK"
-        return replace(whole, report=replace(whole.report, method="svds", reason=reason))
+        return replace(whole, report=replace(whole.report, method="arpack", reason=reason))
     watch = Stopwatch()
-    with watch("svds"):
+    with watch("arpack"):
         start = rng.standard_normal(min(A.shape)).astype(A.dtype)
         U, s, Vt = scipy.sparse.linalg.svds(A, rank, v0=start, solver="arpack")
     order = np.argsort(-s, kind="stable")
     s = s[order].clip(min=0.0)
-    report = Report("svds", "ARPACK", seconds=watch, notes=unresolved_notes(s))
+    report = Report("arpack", "ARPACK", seconds=watch, notes=unresolved_notes(s))
     return sign_fixed(U[:, order], s, Vt[order], report)

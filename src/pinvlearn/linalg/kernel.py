@@ -331,7 +331,7 @@ def as_kernel_matrix(K: Any) -> Any:
     return K if callable(K) else _ArrayMatrix(K)
 
 
-METHODS: tuple[str, ...] = ("rpcholesky", "nystroem", "randomized")
+SOLVERS: tuple[str, ...] = ("rpcholesky", "nystroem", "randomized")
 FIRST_GROWTH = 128
 
 
@@ -340,7 +340,7 @@ def lowrank_psd(
     rank: int | None = None,
     *,
     tol: float | None = None,
-    method: str = "rpcholesky",
+    solver: str = "rpcholesky",
     n_oversamples: int = 10,
     rng: Any = None,
 ) -> LowRankPSD:
@@ -356,7 +356,7 @@ def lowrank_psd(
         "randomized" keeps its extra samples as the paper does: rank + n_oversamples columns.
     tol : float, optional
         Stop when trace(K - FFᵀ) ≤ tol·trace(K) (pivoted methods).
-    method : {"rpcholesky", "nystroem", "randomized"}
+    solver : {"rpcholesky", "nystroem", "randomized"}
         Pivots by the remaining diagonal, uniform pivots, or [MW15] Algorithm 3 (needs all of K).
     n_oversamples : int
         Extra samples of "randomized", the paper's p.
@@ -372,8 +372,8 @@ def lowrank_psd(
     True
     """
     n = _checked_size(K)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}.")
+    if solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is not known; choose one of {', '.join(SOLVERS)}.")
     if rank is None and tol is None:
         raise ValueError("Give rank, tol or both.")
     if rank is not None and not (isinstance(rank, Integral) and 1 <= rank <= n):
@@ -382,17 +382,17 @@ def lowrank_psd(
         raise ValueError(f"tol={tol!r} must lie in [0, 1).")
     generator = np.random.default_rng(rng)
     K = K if callable(K) else np.asarray(K, dtype=np.float64)
-    if method == "randomized":
+    if solver == "randomized":
         if callable(K) or rank is None or tol is not None:
-            raise ValueError('method="randomized" needs K as an array and a rank, and no tol.')
+            raise ValueError('solver="randomized" needs K as an array and a rank, and no tol.')
         return randomized_psd(K, rank, n_oversamples=n_oversamples, rng=generator)[0]
-    pivots = Pivots(as_kernel_matrix(K), generator, uniform=method == "nystroem")
+    pivots = Pivots(as_kernel_matrix(K), generator, uniform=solver == "nystroem")
     most = n if rank is None else rank
     target = min(FIRST_GROWTH, most) if tol is not None else most
     while True:  # room for F is doubled as it is needed: with a tolerance the rank is not known
         pivots.grow(target, tol or 0.0)
         if target == most or len(pivots.pivots) < target:
-            return pivots.result(method)
+            return pivots.result(solver)
         target = min(2 * target, most)
 
 

@@ -47,7 +47,7 @@ def block_krylov(
 
     Blocks of max(20, 0.4·rank) columns are multiplied by AᵀA and orthonormalised against all
     earlier ones.  What the orthonormalisation subtracts is the projected matrix T = VᵀAᵀAV, so
-    the Ritz values are watched for nothing, and the steps end when they settle.  One last product
+    the Ritz values come for free, and the steps end when they settle.  One last product
     W = A·V gives U and s through the SVD of W's triangular factor, which keeps digits of small
     singular values that WᵀW would lose; below 1e-7 of the largest none are resolved, and the
     report says so.

@@ -223,7 +223,7 @@ class CholeskyFactor:
                     return L, float(rcond * norm), ridge != alpha
         raise np.linalg.LinAlgError(
             "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
-            'Use solver="qr" or "svd", or a larger alpha.'
+            'Use solver="qr" or "exact", or a larger alpha.'
         )
 
 

@@ -100,7 +100,7 @@ def _bordered(
 def _by_cholesky(
     K: Array, root: Array, Y: Array, intercept: bool, alpha: float, leave_one_out: bool
 ) -> tuple[Array, Array, Array | None]:
-    A = K.T  # symmetric: Fortran order for nothing
+    A = K.T  # symmetric: Fortran order for free
     A[np.diag_indices_from(A)] += alpha
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
     if info != 0:
@@ -245,7 +245,7 @@ def solve_single_precision(
     `tiles()` yields (rows, K[rows]) in float64, once for each correction; K is float32 and
     overwritten.  Half the memory of float64, at the same accuracy where cond(K + alpha) < 1e6.
     """
-    A = K.T  # symmetric: Fortran order for nothing
+    A = K.T  # symmetric: Fortran order for free
     A[np.diag_indices_from(A)] += np.float32(alpha)
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
     if info != 0:

@@ -23,7 +23,7 @@ from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
 from pinvlearn.readout.choose import TIE, Alpha, as_path, best_of, generalised_cross_validation
 from pinvlearn.readout.factors import CholeskyFactor, Spectral, solved_rows
 from pinvlearn.readout.problem import EPS, Center, Problem
-from pinvlearn.readout.solvers import TOLERANCE, Eigen
+from pinvlearn.readout.solvers import TOLERANCE, GramSVD
 
 NOTHING = 1000.0 * EPS
 """Without ridge, a column whose remainder is below this part of ‖Z‖ adds nothing: the ridge stands
@@ -117,7 +117,7 @@ def _alphas(problem: Problem, alpha: Alpha) -> Array:
     """The ridges to judge sizes at."""
     if alpha is not None:
         return np.atleast_1d(np.asarray(alpha, dtype=np.float64))
-    return _nearby(problem, Eigen().factor(problem, None)[0])
+    return _nearby(problem, GramSVD().factor(problem, None)[0])
 
 
 def _nearby(problem: Problem, factor: Spectral) -> Array:
