@@ -102,6 +102,9 @@ ATTRIBUTES = """
         `loo_scoring` is None and there was a path.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
         Output for each training row of the read-out fitted to all others, given the map.
+    loo_error_ : array of the same shape
+        How far rounding may have moved each of `loo_predictions_`, in their units; above 1e-8 of
+        the largest a note in `report_` says so.
     rank_ : int
         Directions that took part.
     sizes_, size_alphas_, size_scores_ : arrays of shape (n_sizes,), (n_alphas,) and \
@@ -374,10 +377,11 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
 
     def _decoded(self, readout: Readout) -> None:
         self.coef_, self.intercept_ = readout.coef.T, readout.intercept
-        if readout.leave_one_out is not None:
-            outputs = readout.leave_one_out
+        if readout.leave_one_out is not None and readout.leave_one_out_error is not None:
+            outputs, errors = readout.leave_one_out, readout.leave_one_out_error
             self.temperature_ = _fit_temperature(outputs, readout.targets > 0.0, self._multilabel)
             self.loo_predictions_ = outputs[:, 0] if self._is_binary else outputs
+            self.loo_error_ = errors[:, 0] if self._is_binary else errors
 
     @property
     def _is_binary(self) -> bool:
@@ -456,11 +460,13 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         return () if self._one_target else (len(self.coef_),)
 
     def _decoded(self, readout: Readout) -> None:
-        coef, intercept, left_out = readout.coef.T, readout.intercept, readout.leave_one_out
+        coef, intercept = readout.coef.T, readout.intercept
+        left_out, errors = readout.leave_one_out, readout.leave_one_out_error
         self.coef_ = coef[0] if self._one_target else coef
         self.intercept_ = float(intercept[0]) if self._one_target else intercept
-        if left_out is not None:
+        if left_out is not None and errors is not None:
             self.loo_predictions_ = left_out[:, 0] if self._one_target else left_out
+            self.loo_error_ = errors[:, 0] if self._one_target else errors
             self._loo_errors = np.sort(np.abs(readout.targets - left_out), axis=0)
 
     def predict(self, X: Matrix) -> Array:

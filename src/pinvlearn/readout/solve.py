@@ -18,8 +18,11 @@ from pinvlearn.readout.choose import (
     as_path,
     best_of,
     generalised_cross_validation,
+    held_out,
     leave_one_out,
+    settled,
 )
+from pinvlearn.readout.extended import left_out_again, scale_of
 from pinvlearn.readout.factors import CholeskyFactor
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solvers import (
@@ -34,6 +37,10 @@ from pinvlearn.readout.solvers import (
 
 MAX_REFINEMENTS = 4
 
+MEASURED = 10.0
+"""The leverages' error is at most about so many times the coefficients' that was measured: both
+come from one factor, but a row need not lie where the coefficients do."""
+
 
 @dataclass(frozen=True, eq=False)
 class Readout:
@@ -46,8 +53,9 @@ class Readout:
     alpha : float
         The ridge used, and `alphas` and `scores` of those it was chosen from.
     targets : array of shape (m, t)
-    leave_one_out : array of shape (m, t) or None
-        What each row would have been predicted by a fit to all others.
+    leave_one_out, leave_one_out_error : array of shape (m, t) or None
+        What each row would have been predicted by a fit to all others, and how far rounding may
+        have moved that.
     error, first_error, bound : float
         Relative errors of the coefficients, in the norm of the predictions: measured after and
         before refinement, and the bound on the latter from the factor's condition, which holds
@@ -63,6 +71,7 @@ class Readout:
     scores: Array | None
     targets: Array
     leave_one_out: Array | None
+    leave_one_out_error: Array | None
     error: float
     first_error: float
     bound: float
@@ -77,13 +86,60 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     solution turns out less exact than it promises.
     """
     readout = _solve(problem, solver, alpha)
-    if not isinstance(solver, Auto) or _as_promised(problem, readout):
+    if isinstance(solver, Auto):
+        if not _as_promised(problem, readout):
+            m, p = problem.shape
+            again = _solve(problem, ExactSVD(solver.rcond) if m <= p else QR(solver.rcond), alpha)
+            reason = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"
+            report = replace(again.report, reason=f"{reason} ({again.report.reason})")
+            readout = replace(again, report=report)
+        readout = _left_out_again(problem, solver, readout)
+    return with_uncertainty(readout)
+
+
+def with_uncertainty(readout: Readout) -> Readout:
+    """With a note where left-out predictions are less exact than `TOLERANCE`."""
+    error = _uncertainty(readout)
+    if not error > TOLERANCE:
         return readout
-    m, p = problem.shape
-    again = _solve(problem, ExactSVD(solver.rcond) if m <= p else QR(solver.rcond), alpha)
-    reason = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"
-    report = replace(again.report, reason=f"{reason} ({again.report.reason})")
-    return replace(again, report=report)
+    note = f"leave-one-out predictions may be wrong by {error:.1g} of the largest: see loo_error_"
+    return replace(readout, report=readout.report.with_notes(note))
+
+
+def _uncertainty(readout: Readout) -> float:
+    """The largest error of a left-out prediction, in units of the largest target."""
+    predictions, errors = readout.leave_one_out, readout.leave_one_out_error
+    if predictions is None or errors is None:
+        return 0.0
+    return float((errors / scale_of(readout.targets, predictions)).max(initial=0.0))
+
+
+def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Readout:
+    """With twice the precision where left-out predictions are uncertain.
+
+    That may move the score of the alpha that was chosen, and so the choice.
+    """
+    if not _uncertainty(readout) > TOLERANCE or readout.scores is None:
+        return readout
+    alphas, scores = readout.alphas, readout.scores.copy()
+    found: dict[int, Readout] = {}
+
+    def again(i: int) -> float | None:
+        alpha = float(alphas[i])
+        once = readout if alpha == readout.alpha else _solve(problem, solver, alpha)
+        predictions, errors = once.leave_one_out, once.leave_one_out_error
+        if predictions is None or errors is None:
+            return None
+        better = left_out_again(problem, alpha, predictions, errors, TOLERANCE)
+        if better is None:
+            return None
+        found[i] = replace(
+            once, leave_one_out=better.predictions, leave_one_out_error=better.errors
+        )
+        return better.score
+
+    best = settled(scores, alphas, again)
+    return readout if best is None else replace(found[best], alphas=alphas, scores=scores)
 
 
 def _as_promised(problem: Problem, readout: Readout) -> bool:
@@ -113,10 +169,11 @@ def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     chosen = float(alphas[best])
     with watch("coef"):
         coef, first_error, error, notes = refined(problem, factor, chosen)
-    held_out = None
+    bound, predictions, moved = factor.error(chosen), None, None
     if left_out is not None:
+        accuracy = error, min(bound, MEASURED * first_error)
         with watch("leave-one-out"):
-            held_out = _held_out(problem, factor.center.offset(coef), coef, left_out, best)
+            predictions, moved = held_out(problem, factor, left_out, best, chosen, coef, accuracy)
     if len(alphas) > 1 and not factor.serves_path:
         notes += (f"each of {len(alphas)} alphas was factored anew; eigen, qr and svd need not",)
     if len(alphas) > 1 and chosen == alphas.min() and chosen > 0.0:
@@ -130,10 +187,11 @@ def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         alphas=alphas,
         scores=scores,
         targets=problem.rows.Y,
-        leave_one_out=held_out,
+        leave_one_out=predictions,
+        leave_one_out_error=moved,
         error=error,
         first_error=first_error,
-        bound=factor.error(chosen),
+        bound=bound,
         report=replace(
             report,
             seconds=dict(watch),
@@ -190,12 +248,3 @@ def _gradient(problem: Problem, coef: Array, offset: Array, mean: Array) -> Arra
         return times(H.T, residual) - np.outer(mean, residual.sum(axis=0))
 
     return problem.rows.fold(of_block, operator.iadd)
-
-
-def _held_out(problem: Problem, offset: Array, coef: Array, left_out: LeftOut, i: int) -> Array:
-    """Left-out predictions at alpha number i, from the refined coefficients where possible."""
-    if left_out.predictions is not None:
-        return left_out.predictions[:, i]
-    fitted = np.vstack(list(problem.rows.each(lambda H, Y, w: times(H, coef) + offset)))
-    residual = (problem.rows.Y - fitted) / left_out.free[:, i, None]
-    return problem.rows.Y - residual

@@ -111,6 +111,7 @@ def solve_summary(
         scores=scores,
         targets=np.empty((0, coef.shape[1])),
         leave_one_out=None,
+        leave_one_out_error=None,
         error=error,
         first_error=error,
         bound=factor.error(chosen),
