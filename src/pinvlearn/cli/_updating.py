@@ -13,6 +13,7 @@ from pinvlearn.cli._data import Data
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import take_rows
 from pinvlearn.engines.local import in_threads
+from pinvlearn.learners._ledger import mark_prepared
 from pinvlearn.summaries import fingerprint, fold
 
 ROWS = 8192
@@ -50,8 +51,7 @@ def fit(pipeline: Pipeline, X: Any, y: Any, source: str) -> None:
         raise UserError(f"--updatable does not belong to {type(learner).__name__}.", USAGE)
     learner.fit_blocks(RowBlocks(columns.fit_transform(X), y), source=source)
     # Sums of inputs that were scaled otherwise must not be added to these.
-    schema = replace(learner.summary_.schema, prepared=fingerprint(columns))
-    learner.summary_ = replace(learner.summary_, schema=schema)
+    mark_prepared(learner, fingerprint(columns))
 
 
 def learner_of(model: Any, path: Path) -> Any:

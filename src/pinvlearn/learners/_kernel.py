@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, lapack
-from pinvlearn.engines.local import LocalRows
+from pinvlearn.engines.local import rows_in_memory
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.features.random_layer import Inputs
-from pinvlearn.learners._base import FeatureMap
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
 from pinvlearn.readout.kernel import solve_columns, solve_kernel, solve_single_precision
@@ -72,7 +72,7 @@ class KernelTask:
 
     def problem(self, F: Array, score: Score | None) -> Problem:
         """The read-out on features F of the training rows."""
-        rows = LocalRows(Inputs(F.shape[1]), F, self.Y, self.weights, F.shape[1], self.n_jobs)
+        rows = rows_in_memory(Inputs(F.shape[1]), F, self.Y, self.weights, F.shape[1], self.n_jobs)
         return Problem(rows, self.intercept, score, self.streams[1])
 
 

@@ -6,12 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import validate_data
-
-from pinvlearn._core.arrays import Matrix
-from pinvlearn._validation import check_finite
-
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
@@ -27,21 +21,5 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 def forget_fit(estimator: Any) -> None:
     """Remove all that a fit has set."""
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
+    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_ledger"]:
         delattr(estimator, name)
-
-
-def rows_of_new_fit(estimator: Any, X: Matrix, y: Any) -> tuple[Matrix, Any]:
-    """Forget the last fit, and check the rows and targets of a new one."""
-    forget_fit(estimator)
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
-        dtype=np.float64,
-        multi_output=True,
-        ensure_all_finite=False,
-    )
-    check_finite(X, getattr(estimator, "feature_names_in_", None))
-    return X, y

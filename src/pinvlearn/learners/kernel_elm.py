@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from sklearn.utils import Tags
 
-from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn._core.arrays import Matrix, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -20,19 +19,20 @@ from pinvlearn._validation import (
     check_symmetric,
     generator,
 )
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.kernels import KERNELS, GivenColumns, Kernel, KernelColumns, KernelMatrix
 from pinvlearn.learners._base import (
-    FeatureMap,
+    Fitted,
     ReadoutClassifier,
     ReadoutEstimator,
     ReadoutRegressor,
-    documented,
 )
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._kernel import KernelTask, exact, exact_single, pivoted, randomized
 from pinvlearn.learners._maps import kernel_width
+from pinvlearn.learners._targets import Targets, coded
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout.problem import Score
-from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import Auto
 
 APPROXIMATIONS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
@@ -91,9 +91,7 @@ class _KernelELM(ReadoutEstimator):
         For "exact" and one alpha: factor in float32 and correct in float64.""",
     }
 
-    def _solved(
-        self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
-    ) -> tuple[FeatureMap, Readout, list[str]]:
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
         check_choice("approximation", self.approximation, APPROXIMATIONS)
         n = X.shape[0]
         rank = self._checked_rank(n)
@@ -108,8 +106,8 @@ class _KernelELM(ReadoutEstimator):
         task = KernelTask(
             K=K,
             columns=lambda rows: self._columns(K, X, rows),
-            Y=Y,
-            weights=weights,
+            Y=targets.Y,
+            weights=targets.weights,
             alpha=check_alpha(self.alpha),
             score=score,
             intercept=self.fit_intercept,
@@ -125,7 +123,7 @@ class _KernelELM(ReadoutEstimator):
             drawn, readout = pivoted(task, rank, approximation)
         report = readout.report
         report = replace(report, method=approximation, reason=f"{reason}; {report.reason}")
-        return drawn, replace(readout, report=report), []
+        return Fitted(drawn, replace(readout, report=report))
 
     @property
     def _intercept(self) -> bool:
@@ -144,9 +142,9 @@ class _KernelELM(ReadoutEstimator):
         )
 
     def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
-        Y, weights, _ = copy(self)._encoded(y, None)
-        drawn, _, notes = self._solved(X, y, Y, weights, None)
-        return drawn, notes
+        schema, y = self._read_targets(y, X.shape[1])
+        targets = coded(schema, y, None, self._class_weight)
+        return self._fit_readout(X, y, targets, None).map, []
 
     def _solver(self) -> Any:
         return Auto()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
-from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_moments
+from pinvlearn.readout.factors import Factor, Spectral, spectral_from_moments
 from pinvlearn.readout.problem import EPS, Problem, Score
 
 PATH_LENGTH = 31
@@ -23,7 +23,7 @@ Alpha: TypeAlias = "float | Array | None"
 """One ridge, a path to choose from, or None for the built-in path."""
 
 
-def as_path(alpha: Alpha, factor: Spectral | CholeskyFactor) -> Array:
+def as_path(alpha: Alpha, factor: Factor) -> Array:
     """The alphas to choose from, as an array."""
     if alpha is None:
         return np.logspace(*PATH_DECADES, PATH_LENGTH) * (factor.largest or 1.0)
@@ -61,9 +61,7 @@ class LeftOut:
     predictions: Array | None = None
 
 
-def leave_one_out(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array, score: Score
-) -> LeftOut:
+def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
     """Judge each alpha by the rows left out one at a time, from one factor.
 
     The residual of a row in the fit to all others is its residual in the whole fit divided by
@@ -96,7 +94,7 @@ def leave_one_out(
         left_out = targets - (targets - fitted) / free[:, :, None]
         return w @ score(targets, left_out), free
 
-    blocks = list(problem.rows.each(of_block))
+    blocks = list(problem.rows_at_hand.each(of_block))
     scores = np.sum([score for score, _ in blocks], axis=0) / center.total
     return LeftOut(scores, np.vstack([free for _, free in blocks]))
 
@@ -129,18 +127,15 @@ def _leave_one_out_interpolating(
     return LeftOut(root**2 @ score(targets, left_out) / factor.center.total, shares, left_out)
 
 
-def generalised_cross_validation(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array
-) -> Array:
+def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:
     """Minus the generalised cross-validation error, from moments alone (Golub, Heath, Wahba 1979).
 
     n·RSS / (n - df)², with df the trace of the hat matrix, the intercept counted, and RSS in
     units of the mean weight, so that the scale of the weights does not matter.
     """
-    n = problem.shape[0]
     if not isinstance(factor, Spectral):
-        factor = spectral_from_moments(problem.moments, factor.center, n)
-    return validation_scores(factor, alphas, n)
+        factor = spectral_from_moments(problem.moments, factor.center, problem.shape[0])
+    return validation_scores(factor, alphas, problem.n_rows)
 
 
 def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:

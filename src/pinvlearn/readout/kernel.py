@@ -12,6 +12,7 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, IntArray, lapack, slices
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of
+from pinvlearn.readout.factors import Quality
 from pinvlearn.readout.problem import EPS, Center, Problem, Score
 from pinvlearn.readout.solve import Readout, refined
 from pinvlearn.readout.solvers import TOLERANCE
@@ -188,9 +189,9 @@ class ColumnFactor:
         """Relative error before refinement, as `CholeskyFactor` estimates it."""
         return EPS * self.magnitude / max(self.smallest, 1e-300)
 
-    def missing(self, alpha: float) -> float:
-        """No direction is missing."""
-        return 0.0
+    def quality(self, alpha: float) -> Quality:
+        """No direction is missing, and a factor that does not exist is not made."""
+        return Quality(np.inf, np.inf, 0.0, False)
 
 
 def solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -> Readout | None:
@@ -204,7 +205,7 @@ def solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) ->
     tiles = slices(0, len(pivots), TILE)
     watch = Stopwatch()
     with watch("gram"):
-        moments = problem.moments
+        moments = problem.take_moments()  # their array becomes the factor's
     center = problem.center(moments)
     with watch("cholesky"):
         A = moments.G.T  # its upper triangle, in Fortran order
@@ -226,7 +227,7 @@ def solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) ->
     return _readout(
         (coef, center.offset(coef), None),
         alphas=np.array([alpha]),
-        Y=problem.rows.Y,
+        Y=problem.rows_at_hand.Y,
         error=error,
         report=replace(report, error=error, notes=notes),
     )
