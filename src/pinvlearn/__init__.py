@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pinvlearn.engines.sources import NpyBlocks as NpyBlocks
     from pinvlearn.engines.sources import NpzBlocks as NpzBlocks
     from pinvlearn.engines.sources import ParquetBlocks as ParquetBlocks
+    from pinvlearn.functional.kernels import lowrank_psd as lowrank_psd
     from pinvlearn.functional.matrices import Solution as Solution
     from pinvlearn.functional.matrices import frobenius_error as frobenius_error
     from pinvlearn.functional.matrices import hub_spoke as hub_spoke
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
     from pinvlearn.learners.rbf import RBFNetworkRegressor as RBFNetworkRegressor
     from pinvlearn.learners.receptive_fields import ReceptiveFields as ReceptiveFields
+    from pinvlearn.linalg.kernel import LowRankPSD as LowRankPSD
     from pinvlearn.linalg.rangefinder import RangeBasis as RangeBasis
     from pinvlearn.linalg.reorder import Reordering as Reordering
     from pinvlearn.linalg.report import Report as Report
@@ -85,6 +87,7 @@ _HOME = {
     "FlatGradient": "linalg.stop",
     "KernelELMClassifier": "learners.kernel_elm",
     "KernelELMRegressor": "learners.kernel_elm",
+    "LowRankPSD": "linalg.kernel",
     "NpyBlocks": "engines.sources",
     "NpzBlocks": "engines.sources",
     "ParquetBlocks": "engines.sources",
@@ -111,6 +114,7 @@ _HOME = {
     "frobenius_error": "functional.matrices",
     "hub_spoke": "functional.matrices",
     "load": "persistence",
+    "lowrank_psd": "functional.kernels",
     "lstsq": "functional.matrices",
     "ndcg_at_k": "metrics",
     "partial_svd": "functional.partial",
