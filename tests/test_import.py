@@ -4,15 +4,20 @@ import ast
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import pinvlearn
 
+SKLEARN = "import sklearn.linear_model, sklearn.cluster"
+"""What is not ours to spare; it loads pandas if it can."""
+
 HEAVY = {"dask", "matplotlib", "numba", "pandas", "pyspark"}
 
 
+@cache
 def loaded_after(code: str) -> set[str]:
     """Top-level modules in a fresh interpreter after `code`."""
     script = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
@@ -30,7 +35,15 @@ def test_import_loads_nothing_heavy() -> None:
 def test_learners_load_nothing_heavy() -> None:
     modules = loaded_after("from pinvlearn import RBFNetworkClassifier, svd, save")
     assert "sklearn" in modules
-    own = modules - loaded_after("import sklearn.linear_model")  # which loads pandas if it can
+    own = modules - loaded_after(SKLEARN)
+    assert not own & HEAVY
+
+
+def test_a_dense_fit_loads_nothing_heavy() -> None:
+    fit = "import numpy as np; X = np.random.default_rng(0).standard_normal((300, 5))"
+    uses = "pinvlearn.RBFNetworkRegressor(50).fit(X, X[:, 0]).predict(X); pinvlearn.svd(X, 2)"
+    modules = loaded_after(f"import pinvlearn; {fit}; {uses}")
+    own = modules - loaded_after(SKLEARN)
     assert not own & HEAVY
 
 

@@ -1,6 +1,5 @@
 """Kernel extreme learning machines: every form against the formula it stands for."""
 
-import os
 import pickle
 
 import numpy as np
@@ -17,12 +16,14 @@ from typer.testing import CliRunner
 
 import oracles
 import pinvlearn
-from pinvlearn import KernelELMClassifier, KernelELMRegressor
+from pinvlearn import KernelELMClassifier, KernelELMRegressor, _validation
 from pinvlearn._validation import generator
 from pinvlearn.cli._app import app
 from pinvlearn.features import kernels
-from pinvlearn.learners import _kernel, kernel_elm
+from pinvlearn.learners import kernel_elm
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, as_kernel_matrix, randomized_psd
+from pinvlearn.readout import kernel as exact_machine
+from pinvlearn.readout import pivots as low_rank_machine
 from pinvlearn.readout.solve import solve
 
 EPS = np.finfo(float).eps
@@ -156,7 +157,7 @@ class TestExact:
 
     def test_tiles(self, monkeypatch):
         expected = regressor().fit(X, Y).coef_
-        monkeypatch.setattr(_kernel, "TILE", 7)
+        monkeypatch.setattr(exact_machine, "TILE", 7)
         close(regressor().fit(X, Y).coef_, expected)
 
 
@@ -492,7 +493,7 @@ class TestPivoted:
             trained.append(problem.stacked()[0])
             return solve(problem, *arguments)
 
-        monkeypatch.setattr(_kernel, "solve", spy)
+        monkeypatch.setattr(low_rank_machine, "solve", spy)
         model = regressor(solver, rank=rank, gamma=gamma).fit(X, Y)
         allowed = 10 * N * EPS / np.sqrt(NEGLIGIBLE)
         np.testing.assert_allclose(model.map_(X), trained[0], atol=allowed)
@@ -581,7 +582,7 @@ class TestRank:
     @pytest.mark.parametrize("noise", [0.0, 0.5, 5.0])
     def test_auto_doubles_while_validation_gains(self, solver, noise, monkeypatch):
         """The rule written out: from 4, doubling until the gain is below five percent."""
-        monkeypatch.setattr(_kernel, "FIRST_RANK", 4)
+        monkeypatch.setattr(low_rank_machine, "FIRST_RANK", 4)
         n, alphas = 300, np.logspace(-4, 2, 7)
         rng = np.random.default_rng(1)
         rows = rng.standard_normal((n, 2))
@@ -695,9 +696,7 @@ class TestSinglePrecision:
 class TestMemory:
     @pytest.fixture
     def _small_machine(self, monkeypatch):
-        sizes = {"SC_PAGE_SIZE": 1024, "SC_PHYS_PAGES": 20}
-        real = os.sysconf
-        monkeypatch.setattr(os, "sysconf", lambda name: sizes.get(name) or real(name))
+        monkeypatch.setattr(_validation, "available_memory", lambda: 20 * 1024)
 
     @pytest.mark.usefixtures("_small_machine")
     @pytest.mark.parametrize("solver", ["exact", "randomized"])

@@ -34,7 +34,6 @@ from pinvlearn.readout.cells import (
     RATIOS,
     Decomposed,
     Judge,
-    best_cell,
     cross_validated_cells,
     from_gram,
     from_svd,
@@ -43,6 +42,7 @@ from pinvlearn.readout.cells import (
     judge_squared_error,
     leave_one_out_cells,
 )
+from pinvlearn.readout.choose import best_cell
 
 GRAM_SIDE = 6000
 """Smaller side up to which "auto" ranks take the whole spectrum from the Gram matrix: about a
@@ -297,7 +297,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             scores, count = leave_one_out_cells(factors, Y, ranks, alphas, self._judge(), rng)
             self.loo_scores_ = scores
             how = f"leave-one-out on {count} of {Y.shape[0]} rows"
-        i, j = best_cell(scores)
+        i, j = best_cell(scores, alphas)
         note = f"rank and alpha are the best of {scores.size} combinations by {how}"
         return int(ranks[i]), float(alphas[j]), [note]
 

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
 
-from pinvlearn._core.arrays import Array, blas_threads
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_choice, check_count, check_rows, generator
 from pinvlearn.completion.impute import (
     MOST_COLUMNS,
@@ -148,8 +149,7 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scale_ = np.where(spread > tiny, spread, 1.0)
         Z = np.where(known, (X - self.mean_) / self.scale_, 0.0)
         watch = Stopwatch()
-        blas = blas_threads()
-        with watch("fit"), blas.limit(limits=1):  # p × p problems: more threads only wait
+        with watch("fit"), one_blas_thread():  # p × p problems: more threads only wait
             held = known & (generator(self.random_state).random(known.shape) < HELD_OUT)
             model = self._model(Z, known, held, min(most, Z.shape[1]), max_iter)
         self.mean_ = self.mean_ + self.scale_ * model.mean

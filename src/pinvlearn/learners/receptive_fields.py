@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, first_bad_entry
+from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import (
     check_choice,
     check_image_shape,
@@ -21,7 +22,6 @@ from pinvlearn._validation import (
     check_size,
     generator,
 )
-from pinvlearn.engines.local import in_threads
 from pinvlearn.features.receptive_fields import FILTERS, Fields, draw_fields
 from pinvlearn.learners._state import unchanged_on_failure
 
