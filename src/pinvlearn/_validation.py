@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse
 from pinvlearn._core.checks import is_number, number, whole_number
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn.linalg.stop import Stop
+
+FLOATS = (np.float64, np.float32)
+"""Number types that are taken as they are; others become the first."""
 
 
 def check_matrix(A: Any, name: str = "A") -> Matrix:
@@ -97,6 +101,64 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
     )
 
 
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any = FLOATS, least: int = 1, finite: bool = True
+) -> Matrix:
+    """The rows of a new fit, or (``reset=False``) later ones, of a fitted estimator.
+
+    A new fit records the number and the names of the columns, and later rows must agree.  What else
+    is allowed, the estimator's tags say.  ``finite=False`` leaves infinity and NaN to the caller.
+    """
+    if not reset:
+        check_is_fitted(estimator)
+    tags = estimator.__sklearn_tags__().input_tags
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr" if tags.sparse else False,
+        dtype=dtype,
+        ensure_all_finite="allow-nan" if tags.allow_nan else False,
+        ensure_min_samples=least,
+        reset=reset,
+    )
+    if finite and not tags.allow_nan:
+        check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scipy.sparse.csr_array(X) if is_sparse(X) else X
+
+
+def check_rows_and_targets(
+    estimator: Any, X: Any, y: Any, *, dtype: Any = FLOATS
+) -> tuple[Matrix, Any]:
+    """The rows of a new fit, as `check_rows` has them, and as many targets."""
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
+        dtype=dtype,
+        multi_output=True,
+        ensure_all_finite=False,
+    )
+    check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scipy.sparse.csr_array(X) if is_sparse(X) else X, y
+
+
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Record the names of a frame's columns in a new fit, or compare them with those of the fit."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
+
+
+def check_outputs(X: Any, n_components: int) -> Array:
+    """Rows as a transformer with so many components has returned them."""
+    outputs: Array = check_array(X, dtype=FLOATS)
+    if outputs.shape[1] != n_components:
+        raise ValueError(
+            f"X has {outputs.shape[1]} columns, and the model {n_components} components; give rows "
+            "as transform returns them."
+        )
+    return outputs
+
+
 def check_symmetric(K: Matrix) -> None:
     """A precomputed kernel of the training rows must be square and symmetric."""
     if K.shape[0] != K.shape[1]:
@@ -150,6 +212,17 @@ def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
         raise MemoryError(
             f"{what.capitalize()} of a matrix of shape {shape} need about {needed / 2**30:.1f} GiB "
             f"and {available / 2**30:.1f} GiB are free; ask for a smaller rank or rank_ratio."
+        )
+
+
+def check_kernel_memory(n: int, bytes_per_entry: float) -> None:
+    """Raise before any of an n × n kernel matrix is allocated where it cannot fit."""
+    needed, available = bytes_per_entry * n**2, available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor and "
+            f'{available / 2**30:.1f} GiB are free. Use solver="rpcholesky" or "nystroem", '
+            "which need n·rank entries."
         )
 
 

@@ -8,6 +8,7 @@ import scipy.sparse
 
 from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
 from oracles import generalised_cross_validation, leave_one_out, ridge
+from pairs import sweep
 from pinvlearn import FlatGradient, Tolerance, range_basis
 from pinvlearn.engines import local
 from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows
@@ -77,10 +78,7 @@ def bound(H, Y, weights, intercept, coef, alpha, promise):
     )
 
 
-@pytest.mark.parametrize("relative", [1e-12, 1e-6, 1e-2, 1.0])
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("solver", EXACT)
-@pytest.mark.parametrize("matrix", SCALED)
+@sweep(matrix=SCALED, solver=EXACT, setting=SETTINGS, relative=[1e-12, 1e-6, 1e-2, 1.0])
 def test_coefficients(matrix, solver, setting, relative):
     H = MATRICES[matrix]().astype(float)
     intercept, weighted = SETTINGS[setting]

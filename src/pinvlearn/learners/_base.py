@@ -121,15 +121,20 @@ ATTRIBUTES = """
 
 
 def documented(cls: type) -> type:
-    """Fill shared parameters, in the order of the signature, and attributes into a docstring."""
+    """Fill shared parameters, in the order of the signature, and attributes into a docstring.
+
+    Everything is dedented first: Python 3.13 and later do so when they compile a docstring, earlier
+    ones do not, and a section indented otherwise than its neighbours is lost to whoever reads it.
+    """
     texts = PARAMETERS | getattr(cls, "_parameter_docs", {})
     if issubclass(cls, ClassifierMixin):
         texts |= {"loo_scoring": CLASSIFIER_SCORING}
-    shared = [texts[name] for name in inspect.signature(cls).parameters if name in texts]
+    names = [name for name in inspect.signature(cls).parameters if name in texts]
+    shared = "\n".join(inspect.cleandoc(texts[name]) for name in names)
     cls.__doc__ = (
-        (cls.__doc__ or "")
-        .replace("{tail}", "".join(shared).strip())
-        .replace("{attributes}", ATTRIBUTES.strip())
+        inspect.cleandoc(cls.__doc__ or "")
+        .replace("{tail}", shared)
+        .replace("{attributes}", inspect.cleandoc(ATTRIBUTES))
     )
     return cls
 

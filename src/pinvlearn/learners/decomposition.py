@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, squared_norm
-from pinvlearn._validation import check_count
+from pinvlearn._validation import check_count, check_outputs, check_rows
 from pinvlearn.learners._decomposing import Decomposition
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
@@ -82,7 +82,7 @@ class FastPCA(Decomposition):
     Cost of "gram": mn·min(m, n) flops in one pass; of "block-krylov" about 4mn·n_components flops
     in each of its passes.
 
-    Deviations from scikit-learn: every method takes sparse X; "auto" has a policy of its own;
+    Deviations from scikit-learn: every solver takes sparse X; "auto" has a policy of its own;
     `fit_transform` is `fit` followed by `transform`, to the bit; with ``whiten=True``
     `get_covariance`, `get_precision` and `score` are those of the data, while scikit-learn's are
     multiplied by the variances once more; where ``noise_variance_`` is 0, `score` is the density
@@ -161,7 +161,7 @@ class FastPCA(Decomposition):
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
         check_is_fitted(self)
-        X = self._checked_outputs(X)
+        X = check_outputs(X, self.n_components_)
         if self.whiten:
             X = X * np.sqrt(self.explained_variance_)
         rows: Array = X @ self.components_
@@ -185,8 +185,7 @@ class FastPCA(Decomposition):
 
     def score_samples(self, X: Matrix) -> Array:
         """Log-likelihood of each row under the model, [TB99] Eq. (4)."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = check_rows(self, X, reset=False)
         projected: Array = X @ self.components_.T - self.mean_ @ self.components_.T
         projected, gains = projected.astype(np.float64), self._gains.astype(np.float64)
         distance = projected**2 @ gains
@@ -361,7 +360,7 @@ class FastTruncatedSVD(Decomposition):
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
         check_is_fitted(self)
-        rows: Array = self._checked_outputs(X) @ self.components_
+        rows: Array = check_outputs(X, self.n_components_) @ self.components_
         return rows
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
@@ -36,7 +36,7 @@ class Spectral:
     noise: float = 0.0
     lost: float = 0.0
 
-    serves_path = True
+    serves_path: ClassVar[Literal[True]] = True
 
     @property
     def rank(self) -> int:
@@ -142,7 +142,7 @@ class CholeskyFactor:
     center: Center
     shift: float = 1e-13
 
-    serves_path = False
+    serves_path: ClassVar[Literal[False]] = False
 
     @property
     def rank(self) -> int:
