@@ -67,7 +67,7 @@ wheel: $(VENV)/group-release
 	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv --without-pip $(VENV)-wheel
 	$(BIN)/python -m pip --python $(VENV)-wheel install --quiet dist/*.whl
-	cd dist && ../$(subst $(VENV),$(VENV)-wheel,$(BIN))/python ../tools/check_wheel.py
+	cd dist && $(abspath $(subst $(VENV),$(VENV)-wheel,$(BIN)))/python ../tools/check_wheel.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel build dist docs/_build docs/auto_examples docs/generated
