@@ -31,7 +31,7 @@ from benchmarks.threads import limit
 from benchmarks.timing import race
 from pinvlearn import PartialSVD
 from pinvlearn._validation import check_triplets
-from pinvlearn.completion.als import als, both_ways, threads
+from pinvlearn.completion.als import als, both_ways, row_runner
 from pinvlearn.completion.descent import Descent, factor_at_a_time
 from pinvlearn.completion.gibbs import gibbs
 
@@ -147,11 +147,10 @@ def _fixed_als(pairs: np.ndarray, ratings: np.ndarray, rank: int, count: int) ->
     """ALS without the stop, so that the number of iterations is what it says."""
     shape = tuple(int(x) + 1 for x in pairs.max(axis=0))
     scaled = (ratings - ratings.mean()) / ratings.std()
-    with threads(1) as run_rows:
-        return als(
-            both_ways(pairs[:, 0], pairs[:, 1], scaled, shape), rank, ALPHA,
-            max_iter=count, tol=0.0, rng=np.random.default_rng(0), run=run_rows,
-        )  # fmt: skip
+    return als(
+        both_ways(pairs[:, 0], pairs[:, 1], scaled, shape), rank, ALPHA,
+        max_iter=count, tol=0.0, rng=np.random.default_rng(0), run=row_runner(1),
+    )  # fmt: skip
 
 
 def to_best(args: argparse.Namespace) -> Iterator[Record]:
@@ -245,13 +244,13 @@ def two_threads(args: argparse.Namespace) -> Iterator[Record]:
     sides = both_ways(pairs[:, 0], pairs[:, 1], scaled, shape)
 
     def run_als(jobs: int) -> Any:
-        with threads(jobs) as rows, limit(1):
-            rng = np.random.default_rng(0)
+        with limit(1):
+            rng, rows = np.random.default_rng(0), row_runner(jobs)
             return als(sides, 20, ALPHA, max_iter=6, tol=0.0, rng=rng, run=rows)
 
     def run_gibbs(jobs: int) -> Any:
-        with threads(jobs) as rows, limit(1):
-            rng = np.random.default_rng(0)
+        with limit(1):
+            rng, rows = np.random.default_rng(0), row_runner(jobs)
             counts = {"sweeps": 6, "burn_in": 2, "n_samples": 4}
             return gibbs(sides, 20, biases=True, rng=rng, run=rows, **counts)
 

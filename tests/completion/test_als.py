@@ -12,7 +12,7 @@ from pinvlearn.completion.als import (
     both_ways,
     entries_of,
     predicted,
-    threads,
+    row_runner,
     update,
 )
 from pinvlearn.completion.completed import Completed
@@ -32,8 +32,7 @@ def problem(seed=0, share=0.4, rank=3, noise=0.1):
 
 @pytest.fixture
 def run():
-    with threads(1) as run:
-        yield run
+    return row_runner(1)
 
 
 def dense_solution(rows, cols, values, i, others, biases, prior, draw):
@@ -133,9 +132,8 @@ def test_als_gives_the_same_bits_on_any_number_of_threads(rank):
     _, rows, cols, values = problem()
     results = []
     for count in (1, 2, 5):
-        with threads(count) as run:
-            sides = both_ways(rows, cols, values, SHAPE)
-            results.append(als(sides, rank, 0.1, max_iter=4, rng=np.random.default_rng(0), run=run))
+        sides, rng = both_ways(rows, cols, values, SHAPE), np.random.default_rng(0)
+        results.append(als(sides, rank, 0.1, max_iter=4, rng=rng, run=row_runner(count)))
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].rows, other.rows)
         np.testing.assert_array_equal(results[0].cols, other.cols)
@@ -145,13 +143,12 @@ def test_gibbs_gives_the_same_bits_on_any_number_of_threads():
     _, rows, cols, values = problem()
     chains = []
     for count in (1, 3):
-        with threads(count) as run:
-            chains.append(
-                gibbs.gibbs(
-                    both_ways(rows, cols, values, SHAPE), 3, biases=True, sweeps=12, burn_in=2,
-                    n_samples=5, rng=np.random.default_rng(0), run=run,
-                )
-            )  # fmt: skip
+        chains.append(
+            gibbs.gibbs(
+                both_ways(rows, cols, values, SHAPE), 3, biases=True, sweeps=12, burn_in=2,
+                n_samples=5, rng=np.random.default_rng(0), run=row_runner(count),
+            )
+        )  # fmt: skip
     np.testing.assert_array_equal(chains[0].rows, chains[1].rows)
     np.testing.assert_array_equal(chains[0].cols, chains[1].cols)
     assert len(chains[0].priors) == len(chains[0].rows) == 5

@@ -12,16 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
+from pinvlearn._core.threads import in_threads
 from pinvlearn.engines import local
-from pinvlearn.engines.local import (
-    BLOCK_ENTRIES,
-    LEAST_ROWS,
-    MIN_BLOCK_ROWS,
-    WIDE,
-    LocalRows,
-    in_threads,
-    tree,
-)
+from pinvlearn.engines.local import BLOCK_ENTRIES, LEAST_ROWS, MIN_BLOCK_ROWS, WIDE, LocalRows, tree
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solvers import Cholesky
 from pinvlearn.summaries import products

@@ -10,9 +10,11 @@ from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.exceptions import NotFittedError
 
 import pinvlearn
-from pinvlearn import FastPIClassifier, precision_at_k
+from pinvlearn import FastPIClassifier, precision_at_k, svd
+from pinvlearn._validation import generator
 from pinvlearn.learners import fastpi
 from pinvlearn.readout import cells as _cells
+from pinvlearn.readout.choose import best_cell
 
 SOLVERS = ("auto", "exact", "gram", "randomized", "chebyshev", "fastpi", "frpca", "arpack")
 
@@ -61,6 +63,27 @@ def test_low_rank_as_in_the_paper(rng):
     model = FastPIClassifier(0.3, 0.0, solver="exact").fit(X, Y)
     assert model.rank_ == 9
     assert model.coef_ == pytest.approx(oracle(X, Y, 9, 0.0).T, abs=1e-10)
+
+
+@pytest.mark.parametrize("ratio", [0.3, [0.1, 0.3], "auto"])
+def test_the_papers_algorithm_runs_where_it_is_asked_for(rng, ratio):
+    X, Y = labelled(rng)
+    model = FastPIClassifier(ratio, 0.0, solver="fastpi", random_state=0).fit(X, Y)
+    most = 1.0 if ratio == "auto" else 0.3
+    factors = svd(X, rank_ratio=most, solver="fastpi", rng=generator(0))
+    expected = factors.truncate(model.rank_).pinv() @ Y.toarray()
+    assert model.coef_ == pytest.approx(expected.T, abs=1e-10 * np.abs(expected).max())
+    assert model.report_.method == "fastpi"
+    assert model.report_.reason.startswith("chosen by the caller")
+    assert "reorder" in model.report_.seconds
+
+
+@pytest.mark.parametrize("ratio", [0.3, "auto"])
+def test_auto_says_that_it_does_not_take_the_papers_algorithm(rng, ratio):
+    X, Y = labelled(rng)
+    report = FastPIClassifier(ratio, 0.0).fit(X, Y).report_
+    assert report.method != "fastpi"
+    assert "auto leaves out fastpi, the algorithm of [JS20]" in report.reason
 
 
 def test_weights_are_kept_in_the_smaller_form(rng):
@@ -115,9 +138,9 @@ def test_generalised_cross_validation_is_its_formula(rng):
 
 def test_choice_is_the_best_cell_and_prefers_more_ridge_and_less_rank():
     scores = np.array([[0.1, 0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.2, 0.1]])
-    assert _cells.best_cell(scores) == (0, 2)
+    assert best_cell(scores, np.arange(3.0)) == (0, 2)
     scores[1, 0] = 0.6
-    assert _cells.best_cell(scores) == (1, 0)
+    assert best_cell(scores, np.arange(3.0)) == (1, 0)
 
 
 @pytest.mark.parametrize("shape", [(90, 30), (90, 120)])

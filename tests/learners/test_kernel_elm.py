@@ -1,11 +1,11 @@
 """Kernel extreme learning machines: every form against the formula it stands for."""
 
-import os
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.spatial
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_ridge import KernelRidge
@@ -16,11 +16,14 @@ from typer.testing import CliRunner
 
 import oracles
 import pinvlearn
-from pinvlearn import KernelELMClassifier, KernelELMRegressor
+from pinvlearn import KernelELMClassifier, KernelELMRegressor, _validation
 from pinvlearn._validation import generator
 from pinvlearn.cli._app import app
-from pinvlearn.learners import _kernel, kernel_elm
+from pinvlearn.features import kernels
+from pinvlearn.learners import kernel_elm
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, as_kernel_matrix, randomized_psd
+from pinvlearn.readout import kernel as exact_machine
+from pinvlearn.readout import pivots as low_rank_machine
 from pinvlearn.readout.solve import solve
 
 EPS = np.finfo(float).eps
@@ -34,20 +37,25 @@ WEIGHTS = RNG.uniform(0.2, 3.0, N)
 LOW_RANK = ("randomized", "nystroem", "rpcholesky")
 EVERY = ("exact", *LOW_RANK)
 KERNELS = {
-    # ours: scikit-learn's name, parameters (the same words for both)
-    "linear": ("linear", {}),
-    "rbf": ("rbf", {"gamma": 0.3}),
-    "laplacian": ("laplacian", {"gamma": 0.3}),
-    "poly": ("poly", {"gamma": 0.3, "degree": 2, "coef0": 0.5}),
-    "sigmoid": ("sigmoid", {"gamma": 0.01, "coef0": 0.2}),
-    "cosine": ("cosine", {}),
+    "linear": {},
+    "rbf": {"gamma": 0.3},
+    "laplacian": {"gamma": 0.3},
+    "exponential": {"gamma": 0.3},
+    "poly": {"gamma": 0.3, "degree": 2, "coef0": 0.5},
+    "sigmoid": {"gamma": 0.01, "coef0": 0.2},
+    "cosine": {},
 }
 
 
+def test_every_kernel_is_compared():
+    assert KERNELS.keys() == kernels.KERNELS.keys()
+
+
 def values(A, B, kernel="rbf"):
-    """Kernel values by scikit-learn."""
-    name, parameters = KERNELS[kernel]
-    return pairwise_kernels(A, B, metric=name, **parameters)
+    """Kernel values by scikit-learn, which has every name but one."""
+    if kernel == "exponential":
+        return np.exp(-KERNELS[kernel]["gamma"] * scipy.spatial.distance.cdist(A, B))
+    return pairwise_kernels(A, B, metric=kernel, **KERNELS[kernel])
 
 
 def regressor(solver="exact", cls=KernelELMRegressor, **options):
@@ -112,21 +120,21 @@ class TestExact:
     @pytest.mark.parametrize("alpha", [0.05, 2.0])
     @pytest.mark.parametrize("kernel", KERNELS)
     def test_equals_kernel_ridge(self, kernel, alpha, weights):
-        name, parameters = KERNELS[kernel]
         model = KernelELMRegressor(
-            kernel, alpha=alpha, solver="exact", fit_intercept=False, **parameters
+            kernel, alpha=alpha, solver="exact", fit_intercept=False, **KERNELS[kernel]
         ).fit(X, Y, weights)
-        peer = KernelRidge(kernel=name, alpha=alpha, **parameters).fit(X, Y, weights)
+        peer = KernelRidge(kernel="precomputed", alpha=alpha)
+        peer.fit(values(X, X, kernel), Y, weights)
         close(model.coef_.T, peer.dual_coef_)
-        close(model.predict(NEW), peer.predict(NEW))
+        close(model.predict(NEW), peer.predict(values(NEW, X, kernel)))
         np.testing.assert_array_equal(model.intercept_, 0.0)
 
     @weighting
     @intercepts
-    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "cosine"])
+    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential", "poly", "cosine"])
     def test_the_bordered_system(self, kernel, intercept, weights):
         model = KernelELMRegressor(
-            kernel, alpha=0.1, solver="exact", fit_intercept=intercept, **KERNELS[kernel][1]
+            kernel, alpha=0.1, solver="exact", fit_intercept=intercept, **KERNELS[kernel]
         ).fit(X, Y, weights)
         c, b = bordered(values(X, X, kernel), Y, 0.1, weights, intercept)
         close(model.coef_.T, c)
@@ -149,7 +157,7 @@ class TestExact:
 
     def test_tiles(self, monkeypatch):
         expected = regressor().fit(X, Y).coef_
-        monkeypatch.setattr(_kernel, "TILE", 7)
+        monkeypatch.setattr(exact_machine, "TILE", 7)
         close(regressor().fit(X, Y).coef_, expected)
 
 
@@ -248,9 +256,11 @@ class TestAllForms:
         np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6)
         np.testing.assert_allclose(scores[2] / scores[2][0], scores[0] / scores[0][0], rtol=1e-6)
 
-    @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
+    @pytest.mark.parametrize(
+        "kernel", ["linear", "rbf", "laplacian", "exponential", "poly", "cosine"]
+    )
     def test_precomputed(self, solver, kernel):
-        options = {**KERNELS[kernel][1], "kernel": kernel}
+        options = {**KERNELS[kernel], "kernel": kernel}
         computed = regressor(solver, **options).fit(X, Y)
         K, before = values(X, X, kernel), values(X, X, kernel)
         given = regressor(solver, kernel="precomputed").fit(K, Y)
@@ -279,10 +289,12 @@ class TestAllForms:
         called = regressor(solver, kernel=values).fit(X, Y)
         similar(called.predict(NEW), named.predict(NEW))
 
-    @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
+    @pytest.mark.parametrize(
+        "kernel", ["linear", "rbf", "laplacian", "exponential", "poly", "cosine"]
+    )
     def test_sparse_rows(self, solver, kernel):
         A = np.where(np.abs(X) > 0.7, X, 0.0)
-        options = {"kernel": kernel, **KERNELS[kernel][1]}
+        options = {"kernel": kernel, **KERNELS[kernel]}
         dense = regressor(solver, **options).fit(A, Y)
         sparse = regressor(solver, **options).fit(scipy.sparse.csr_array(A), Y)
         similar(sparse.predict(scipy.sparse.csr_array(NEW)), dense.predict(NEW))
@@ -481,7 +493,7 @@ class TestPivoted:
             trained.append(problem.stacked()[0])
             return solve(problem, *arguments)
 
-        monkeypatch.setattr(_kernel, "solve", spy)
+        monkeypatch.setattr(low_rank_machine, "solve", spy)
         model = regressor(solver, rank=rank, gamma=gamma).fit(X, Y)
         allowed = 10 * N * EPS / np.sqrt(NEGLIGIBLE)
         np.testing.assert_allclose(model.map_(X), trained[0], atol=allowed)
@@ -570,7 +582,7 @@ class TestRank:
     @pytest.mark.parametrize("noise", [0.0, 0.5, 5.0])
     def test_auto_doubles_while_validation_gains(self, solver, noise, monkeypatch):
         """The rule written out: from 4, doubling until the gain is below five percent."""
-        monkeypatch.setattr(_kernel, "FIRST_RANK", 4)
+        monkeypatch.setattr(low_rank_machine, "FIRST_RANK", 4)
         n, alphas = 300, np.logspace(-4, 2, 7)
         rng = np.random.default_rng(1)
         rows = rng.standard_normal((n, 2))
@@ -684,9 +696,7 @@ class TestSinglePrecision:
 class TestMemory:
     @pytest.fixture
     def _small_machine(self, monkeypatch):
-        sizes = {"SC_PAGE_SIZE": 1024, "SC_PHYS_PAGES": 20}
-        real = os.sysconf
-        monkeypatch.setattr(os, "sysconf", lambda name: sizes.get(name) or real(name))
+        monkeypatch.setattr(_validation, "available_memory", lambda: 20 * 1024)
 
     @pytest.mark.usefixtures("_small_machine")
     @pytest.mark.parametrize("solver", ["exact", "randomized"])

@@ -1,4 +1,4 @@
-"""Sparse matrices of some size: compiled products, what `auto` takes, and rank deficiency."""
+"""Sparse matrices of some size: what `auto` takes, and rank deficiency."""
 
 import os
 import tracemalloc
@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from threadpoolctl import threadpool_limits
 
 import pinvlearn._validation
-from matrices import with_spectrum
+from matrices import defective, skewed, with_spectrum
 from pinvlearn import frobenius_error, pinv, svd
-from pinvlearn._core.arrays import gram, merged_rows, normal_times, sparse_times
 from pinvlearn.linalg.chebyshev import EXCESS
 from pinvlearn.linalg.driver import DECOMPOSITIONS, memory
 from pinvlearn.linalg.orthonormal import basis, column_norms
@@ -21,25 +19,6 @@ from pinvlearn.linalg.orthonormal import basis, column_norms
 EPS = np.finfo(float).eps
 CLAIM_ALL = ("auto", "gram", "fastpi", "exact")
 """The methods that claim every component, and with them the pseudo-inverse."""
-
-
-def skewed(m=600, n=120, density=0.04, seed=0, dtype=float):
-    """Rows and columns of very unequal degree, as of words in documents."""
-    rng = np.random.default_rng(seed)
-    chance = np.outer(rng.pareto(1.5, m) + 0.2, rng.pareto(1.0, n) + 0.1)
-    A = rng.random((m, n)) < np.minimum(chance * density / chance.mean(), 0.9)
-    return scipy.sparse.csr_array(A.astype(dtype))
-
-
-def defective():
-    """Repeated rows and columns, empty ones, and columns that are sums of others."""
-    A = skewed().toarray()
-    A[100:200] = A[300:400]
-    A[[3, 50, 599]] = 0.0
-    A[:, [7, 80]] = 0.0
-    A[:, 20:30] = A[:, 30:40]
-    A[:, 90] = A[:, 91] + A[:, 92]
-    return scipy.sparse.csr_array(A)
 
 
 MATRICES = {
@@ -153,81 +132,6 @@ def test_a_path_of_ranks_and_ridges_needs_one_decomposition():
     for alpha in (0.1, 10.0):
         expected = np.linalg.solve(dense.T @ dense + alpha * np.eye(dense.shape[1]), dense.T @ y)
         np.testing.assert_allclose(whole.pinv(alpha) @ y, expected, atol=1e-9)
-
-
-class TestProducts:
-    """Compiled products against SciPy's, on any number of threads to the bit."""
-
-    @pytest.fixture(autouse=True)
-    def _compiled(self, monkeypatch):
-        monkeypatch.setattr("pinvlearn._core.arrays.COMPILED_WORK", 0)
-
-    @pytest.mark.parametrize("columns", [33, 64, 150])
-    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @pytest.mark.parametrize("matrix", ["skewed", "defective", "real"])
-    def test_agree(self, matrix, dtype, columns):
-        A = MATRICES[matrix]().astype(dtype)
-        X = np.random.default_rng(0).standard_normal((A.shape[1], columns)).astype(dtype)
-        tolerance = 100 * np.finfo(dtype).eps * np.abs(A).sum(axis=1).max()
-        for product, expected in (
-            (sparse_times(A, X), A @ X),
-            (normal_times(A, np.asfortranarray(X)), A.T @ (A @ X)),
-        ):
-            assert product.dtype == dtype
-            limit = tolerance * np.abs(expected).max()
-            np.testing.assert_allclose(product, expected, atol=limit)
-        np.testing.assert_allclose(gram(A), (A.T @ A).toarray(), rtol=1e-5, atol=tolerance)
-
-    def test_the_same_bits_on_any_number_of_threads(self):
-        A = MATRICES["real"]()
-        X = np.random.default_rng(0).standard_normal((A.shape[1], 70))
-        Y = np.random.default_rng(1).standard_normal((A.shape[0], 70))
-        found = []
-        for threads in (1, 2):
-            with threadpool_limits(threads, user_api="blas"):
-                parts = sparse_times(A, X), sparse_times(A.T.tocsr(), Y), normal_times(A, X)
-                found.append([*parts, gram(A)])
-        for one, two in zip(*found, strict=True):
-            np.testing.assert_array_equal(one, two)
-
-    def test_unsorted_and_repeated_entries(self):
-        A = skewed(40, 30)
-        order = np.random.default_rng(0).permutation(A.nnz)
-        rows, columns = A.tocoo().coords
-        twice = scipy.sparse.csr_array(A.shape)
-        twice.indptr, twice.indices = 2 * A.indptr, np.repeat(A.indices, 2)
-        twice.data = np.repeat(A.data, 2) / 2
-        shuffled = scipy.sparse.coo_array(
-            (A.data[order], (rows[order], columns[order])), shape=A.shape
-        )
-        for B in (twice, shuffled.tocsr(), shuffled.tocsc()):
-            np.testing.assert_allclose(gram(B), (A.T @ A).toarray())
-        assert twice.nnz == 2 * A.nnz
-
-
-class TestMergedRows:
-    def test_the_gram_matrix_stays(self):
-        A = scipy.sparse.vstack([skewed(60, 40)] * 3 + [scipy.sparse.csr_array((9, 40))])
-        A = scipy.sparse.csr_array(A)[np.random.default_rng(0).permutation(189)]
-        B = merged_rows(A)
-        assert B.shape[0] <= 61
-        np.testing.assert_allclose((B.T @ B).toarray(), (A.T @ A).toarray(), rtol=1e-14)
-
-    def test_few_equal_rows_are_left(self):
-        A = scipy.sparse.random_array((60, 40), density=0.3, rng=0, format="csr")
-        assert merged_rows(A).shape == A.shape
-
-    def test_rows_that_only_share_a_key_are_left(self, monkeypatch):
-        monkeypatch.setattr(np.random, "default_rng", lambda _: SameForAll())
-        A = scipy.sparse.csr_array(np.tile(np.eye(4), (10, 1)))
-        assert merged_rows(A).shape == A.shape
-
-
-class SameForAll:
-    """A generator that gives every column of a matrix the same number."""
-
-    def standard_normal(self, size):
-        return np.ones(size)
 
 
 @pytest.mark.parametrize("sparse_targets", [False, True])

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinvlearn import Energy, Rank, Tolerance
-from pinvlearn._core.arrays import Shifted, gram, max_abs, squared_norm, times, to_dense
+from pinvlearn._core.arrays import Shifted, max_abs, squared_norm, to_dense
+from pinvlearn._core.products import gram, times
 from pinvlearn.linalg import principal
 from pinvlearn.linalg.principal import (
     Scatter,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pinvlearn._core.threads import in_threads
 from pinvlearn.cli._data import Data
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import take_rows
-from pinvlearn.engines.local import in_threads
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.summaries import fingerprint, fold
 

@@ -297,9 +297,7 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
     block = check_count("block", block, least=1)
     if getattr(stop, "sees", "errors") == "energy" and is_operator(A):
         raise TypeError("Energy needs the entries of A; a LinearOperator has none.")
-    if getattr(stop, "relative", False):
-        norm = _rangefinder.norm_estimate(A, generator.spawn(1)[0])
-        stop = stop.absolute(norm)  # type: ignore[attr-defined]
+    stop = _rangefinder.absolute(stop, A, generator)
     return _rangefinder.range_basis(A, stop, block=block, rng=generator)
 
 

@@ -7,18 +7,17 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
-from pinvlearn._core.arrays import Array, Matrix, Shifted, is_sparse
+from pinvlearn._core.arrays import Array, Matrix, Shifted
 from pinvlearn._validation import (
     check_choice,
     check_count,
     check_finite,
     check_nonnegative,
+    check_rows,
     generator,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -97,7 +96,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with unchanged_on_failure(self):
             forget_fit(self)
             self._check_parameters()
-            self._fit(self._checked(X, reset=True, least=2, finite=False))
+            self._fit(check_rows(self, X, reset=True, least=2, finite=False))
         return self
 
     @available_if(_goes_on)
@@ -126,7 +125,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     f"{self._solver_name}={getattr(self, self._solver_name)!r} needs all rows at "
                     'once; partial_fit works with "auto" and "gram".'
                 )
-            X = self._checked(X, reset=seen is None)
+            X = check_rows(self, X, reset=seen is None)
             self._rank_and_stop((X.shape[1], X.shape[1]))
             if X.shape[1] ** 2 > DENSE_ENTRIES:
                 raise ValueError(
@@ -166,40 +165,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if check_count("n_oversamples", self.n_oversamples, least=1) is None:
             raise ValueError("n_oversamples=None must be an integer of at least 1.")
 
-    def _checked(self, X: Any, *, reset: bool, least: int = 1, finite: bool = True) -> Matrix:
-        """X as float rows; `finite=False` leaves that check to the caller."""
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=least,
-            reset=reset,
-        )
-        if finite:
-            self._check_finite(X)
-        return scipy.sparse.csr_array(X) if is_sparse(X) else X
-
     def _projected(self, X: Any) -> Array:
         """X Vᵀ for new rows; the product is finite only where they are, which saves a pass."""
-        X = self._checked(X, reset=False, finite=False)
+        X = check_rows(self, X, reset=False, finite=False)
         with np.errstate(over="ignore", invalid="ignore"):
             output: Array = X @ self.components_.T
             finite = bool(output.size) and np.isfinite(output.sum())
         if not finite:
             self._check_finite(X)
         return output
-
-    def _checked_outputs(self, X: Any) -> Array:
-        """Rows in the space of the components."""
-        outputs: Array = check_array(X, dtype=[np.float64, np.float32])
-        if outputs.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {outputs.shape[1]} columns, and the model {self.n_components_} components; "
-                "give rows as transform returns them."
-            )
-        return outputs
 
     def _check_finite(self, X: Matrix) -> None:
         check_finite(X, getattr(self, "feature_names_in_", None))

@@ -20,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Matrix
 from pinvlearn._core.progress import Rate, progress
+from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import (
     check_alpha,
     check_in_memory,
     check_jobs,
     generator,
 )
-from pinvlearn.engines.local import in_threads
 from pinvlearn.learners._blocks import BlockRows, Reader, resumed, unpacked
 from pinvlearn.learners._plans import Plan, block_source, checked_targets
 from pinvlearn.learners._state import forget_fit, rows_of_new_fit, unchanged_on_failure

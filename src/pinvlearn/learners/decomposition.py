@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, squared_norm
-from pinvlearn._validation import check_count
+from pinvlearn._validation import check_count, check_outputs, check_rows
 from pinvlearn.learners._decomposing import Decomposition
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
@@ -161,7 +161,7 @@ class FastPCA(Decomposition):
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
         check_is_fitted(self)
-        X = self._checked_outputs(X)
+        X = check_outputs(X, self.n_components_)
         if self.whiten:
             X = X * np.sqrt(self.explained_variance_)
         rows: Array = X @ self.components_
@@ -185,8 +185,7 @@ class FastPCA(Decomposition):
 
     def score_samples(self, X: Matrix) -> Array:
         """Log-likelihood of each row under the model, [TB99] Eq. (4)."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = check_rows(self, X, reset=False)
         projected: Array = X @ self.components_.T - self.mean_ @ self.components_.T
         projected, gains = projected.astype(np.float64), self._gains.astype(np.float64)
         distance = projected**2 @ gains
@@ -361,7 +360,7 @@ class FastTruncatedSVD(Decomposition):
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the space of the features from rows in that of the components."""
         check_is_fitted(self)
-        rows: Array = self._checked_outputs(X) @ self.components_
+        rows: Array = check_outputs(X, self.n_components_) @ self.components_
         return rows
 
     @property

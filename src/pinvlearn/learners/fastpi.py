@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,16 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
-    check_finite,
     check_memory,
     check_rank,
+    check_rows,
+    check_rows_and_targets,
     check_size,
     generator,
 )
@@ -32,7 +34,6 @@ from pinvlearn.readout.cells import (
     RATIOS,
     Decomposed,
     Judge,
-    best_cell,
     cross_validated_cells,
     from_gram,
     from_svd,
@@ -41,12 +42,17 @@ from pinvlearn.readout.cells import (
     judge_squared_error,
     leave_one_out_cells,
 )
+from pinvlearn.readout.choose import best_cell
 
 GRAM_SIDE = 6000
 """Smaller side up to which "auto" ranks take the whole spectrum from the Gram matrix: about a
 minute on one core.  Above it they reach to `WIDE_RATIO` of that side."""
 
 WIDE_RATIO = 0.1
+
+NOT_THE_PAPERS = (
+    "auto leaves out fastpi, the algorithm of [JS20], as slower or less exact than this one"
+)
 
 FACTOR_ENTRIES = 2**27
 """Most entries of all factors together (1 GiB) that "auto" ranks may ask for."""
@@ -75,7 +81,17 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         Ridge; 0 is the paper's pseudo-inverse.  An array is a path to choose from; "auto" is 0
         and eleven values from 1e-6 to 0.1 times the largest eigenvalue of AᵀA.
     solver : str, default="auto"
-        Decomposition, as in `svd`.
+        How X is decomposed.
+
+        - "auto": not by the paper's algorithm, since wherever we measured another was faster, more
+          exact, or both.  For "auto" ranks it is one eigendecomposition of the smaller Gram matrix,
+          which serves them all, while that side is at most 6000; else what `svd` would take for the
+          largest rank: for sparse X "chebyshev" below a third of that side and "gram" above.
+          `report_` says which and why.
+        - "fastpi": [JS20] Algorithm 1, by hub-and-spoke reordering.  With ``rank_ratio=0.3`` and
+          ``alpha=0.0`` that is the paper's learner as published.
+        - any other of `svd` that takes a rank: "exact", "gram", "block-krylov", "randomized",
+          "chebyshev", "frpca", "arpack".
     loo_scoring : {"precision", "mse"} or None, default="precision"
         What leave-one-out judges by: the precision at `k` (for 1-D y the accuracy), or the
         squared error.  None takes generalised cross-validation: no row is visited, but squared
@@ -183,22 +199,13 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             check_choice("loo_scoring", self.loo_scoring, ("precision", "mse"))
         check_size("k", self.k)
         alpha = check_alpha(self.alpha)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            ensure_all_finite=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X, y = check_rows_and_targets(self, X, y)
         Y = self._encoded(y)
         rng, scale = generator(self.random_state), power_of_two_scale(X)
         X = X if scale == 1.0 else X * X.dtype.type(scale)  # keeps squares from overflowing
         ranks, whole = self._ranks(X.shape, Y.shape[1])
         if whole:
-            factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
+            factors = from_gram(X, Y, int(ranks[-1]))
         else:
             rank = int(ranks[-1])
             check_memory(memory(X, rank, self.solver), X.shape, rank)
@@ -220,6 +227,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             alphas / scale / scale,
         )
         self.report_ = factors.report.with_notes(*notes)
+        if self.solver == "auto":
+            reason = f"{self.report_.reason}; {NOT_THE_PAPERS}"
+            self.report_ = replace(self.report_, reason=reason)
 
     def _encoded(self, y: Any) -> Matrix:
         """Targets as a CSR array: 0/1 labels, one 0/1 column per class, or ±1 for two classes."""
@@ -287,7 +297,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             scores, count = leave_one_out_cells(factors, Y, ranks, alphas, self._judge(), rng)
             self.loo_scores_ = scores
             how = f"leave-one-out on {count} of {Y.shape[0]} rows"
-        i, j = best_cell(scores)
+        i, j = best_cell(scores, alphas)
         note = f"rank and alpha are the best of {scores.size} combinations by {how}"
         return int(ranks[i]), float(alphas[j]), [note]
 
@@ -328,7 +338,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
         The whole array has n_samples·n_labels entries; `top_k` needs it a chunk at a time.
         """
-        X = self._checked(X)
+        X = check_rows(self, X, reset=False)
         scores = np.vstack(list(self._chunks(X, self.weights_)))
         return scores[:, 0] if self._is_binary else scores
 
@@ -354,7 +364,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, k)
             Where asked for.
         """
-        X, n_labels = self._checked(X), len(self.classes_)
+        X, n_labels = check_rows(self, X, reset=False), len(self.classes_)
         k = min(self.k, n_labels) if k is None else check_size("k", k)
         if k > n_labels:
             raise ValueError(f"k={k}: there are only {n_labels} labels.")
@@ -380,7 +390,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
         Indicators are sparse if those of `fit` were.
         """
-        X = self._checked(X)
+        X = check_rows(self, X, reset=False)
         chunks = self._chunks(X, self.weights_)
         if self._multilabel and self._sparse_labels:
             marked = [scipy.sparse.csr_array(scores >= 0.5, dtype=np.intp) for scores in chunks]
@@ -399,7 +409,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         if not self._multilabel:
             accuracy: float = super().score(X, y, sample_weight)
             return accuracy
-        top, _ = self._best(self._checked(X), 1)
+        top, _ = self._best(check_rows(self, X, reset=False), 1)
         y = scipy.sparse.csr_array(y) if is_sparse(y) else np.asarray(y)
         if y.ndim != 2 or y.shape != (len(top), len(self.classes_)):
             raise ValueError(
@@ -407,19 +417,6 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
                 "needed, as in fit."
             )
         return float(np.average(relevant(y, top)[:, 0], weights=sample_weight))
-
-    def _checked(self, X: Matrix) -> Matrix:
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-            reset=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
-        return X
 
     def _chunks(self, X: Matrix, weights: tuple[Array, ...]) -> Iterator[Array]:
         """Scores of some rows at a time."""

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_finite, generator
+from pinvlearn._validation import check_rows, generator
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
 
@@ -24,28 +23,14 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Matrix, y: Any = None) -> Any:
         """Draw the map for data like X."""
         with unchanged_on_failure(self):
-            X = self._checked(X, reset=True)
+            X = check_rows(self, X, reset=True)
             self.map_ = self._draw(X, generator(self.random_state))
         return self
 
     def transform(self, X: Matrix) -> Array:
         """Features of the rows of X, in the precision of X."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        features: Array = self.map_(X)
+        features: Array = self.map_(check_rows(self, X, reset=False))
         return features
-
-    def _checked(self, X: Any, reset: bool) -> Matrix:
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            reset=reset,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
-        return X
 
     @property
     def _n_features_out(self) -> int:

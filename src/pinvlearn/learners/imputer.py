@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, blas_threads
-from pinvlearn._validation import check_choice, check_count, generator
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import one_blas_thread
+from pinvlearn._validation import check_choice, check_count, check_rows, generator
 from pinvlearn.completion.impute import (
     MOST_COLUMNS,
     Loadings,
@@ -28,7 +28,7 @@ HELD_OUT = 0.1
 """Share of the known cells that the choice of shrinkage and solver is made on."""
 
 
-class SVDImputer(TransformerMixin, BaseEstimator):
+class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill the missing values (NaN) of a table from a low-rank model of its columns.
 
     Columns are scaled by their known cells.  A row z is then filled with mean + B·a, where a
@@ -132,7 +132,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any) -> None:
-        X = self._checked(X, reset=True)
+        X = check_rows(self, X, reset=True)
         check_choice("solver", self.solver, ("auto", "soft", "ppca"))
         max_iter = check_count("max_iter", self.max_iter, least=1) or 1
         most = self._most()
@@ -149,8 +149,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         self.scale_ = np.where(spread > tiny, spread, 1.0)
         Z = np.where(known, (X - self.mean_) / self.scale_, 0.0)
         watch = Stopwatch()
-        blas = blas_threads()
-        with watch("fit"), blas.limit(limits=1):  # p × p problems: more threads only wait
+        with watch("fit"), one_blas_thread():  # p × p problems: more threads only wait
             held = known & (generator(self.random_state).random(known.shape) < HELD_OUT)
             model = self._model(Z, known, held, min(most, Z.shape[1]), max_iter)
         self.mean_ = self.mean_ + self.scale_ * model.mean
@@ -207,8 +206,7 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         -------
         array of shape (n_samples, n_kept_features + n_indicators)
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = check_rows(self, X, reset=False)
         inner = X[:, self.kept_features_].astype(np.float64)
         known = ~np.isnan(inner)
         Z = np.where(known, (inner - self.mean_) / self.scale_, 0.0)
@@ -226,22 +224,11 @@ class SVDImputer(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of the result."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[self.kept_features_]
         if self.indicator_ is None:
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
-
-    def _checked(self, X: Any, reset: bool) -> Array:
-        array: Array = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=reset,
-        )
-        return array
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,13 +6,15 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.utils import Tags
 
-from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_jobs,
+    check_kernel_memory,
     check_number,
     check_positive,
     check_rank_or_share,
@@ -20,7 +22,16 @@ from pinvlearn._validation import (
     check_symmetric,
     generator,
 )
-from pinvlearn.features.kernels import KERNELS, GivenColumns, Kernel, KernelColumns, KernelMatrix
+from pinvlearn.engines.local import LocalRows
+from pinvlearn.features.kernels import (
+    KERNELS,
+    GivenColumns,
+    Kernel,
+    KernelColumns,
+    KernelMatrix,
+    Whitened,
+)
+from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
@@ -28,9 +39,10 @@ from pinvlearn.learners._base import (
     ReadoutRegressor,
     documented,
 )
-from pinvlearn.learners._kernel import KernelTask, exact, exact_single, pivoted, randomized
 from pinvlearn.learners._maps import kernel_width
 from pinvlearn.linalg.kernel import as_kernel_matrix
+from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
+from pinvlearn.readout.pivots import solve_pivots, solve_randomized
 from pinvlearn.readout.problem import Score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import Auto
@@ -39,6 +51,9 @@ SOLVERS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 
 EXACT_ROWS = 2000
 """Up to so many rows `auto` solves exactly: an eigendecomposition of K takes about a second."""
+
+SINGLE, DOUBLE = 4.0, 8.0
+"""Bytes of one kernel value."""
 
 
 class _KernelELM(ReadoutEstimator):
@@ -104,27 +119,46 @@ class _KernelELM(ReadoutEstimator):
         if self.single_precision and solver != "exact":
             raise ValueError(f'single_precision=True belongs to solver="exact", not "{solver}".')
         K = self._kernel_matrix(X)
-        task = KernelTask(
-            K=K,
-            columns=lambda rows: self._columns(K, X, rows),
-            Y=Y,
-            weights=weights,
-            alpha=check_alpha(self.alpha),
-            score=score,
-            intercept=self.fit_intercept,
-            n_jobs=check_jobs(self.n_jobs),
-            streams=tuple(generator(self.random_state).spawn(2)),
-        )
-        if solver == "exact":
-            drawn, readout = exact_single(task) if self.single_precision else exact(task)
-        elif solver == "randomized":
-            oversamples = check_size("n_oversamples", self.n_oversamples)
-            drawn, readout = randomized(task, rank, oversamples, consistent=self.consistent)
-        else:
-            drawn, readout = pivoted(task, rank, solver)
+        n_jobs, alpha = check_jobs(self.n_jobs), check_alpha(self.alpha)
+
+        def rows_of(F: Array) -> LocalRows:
+            return LocalRows(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
+
+        streams = tuple(generator(self.random_state).spawn(2))
+        task = KernelTask(K, rows_of, Y, weights, alpha, score, bool(self.fit_intercept), streams)
+        pivots, W, readout = self._machine(task, solver, rank)
         report = readout.report
         report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
-        return drawn, replace(readout, report=report), []
+        drawn = self._columns(K, X, pivots)
+        return drawn if W is None else Whitened(drawn, W), replace(readout, report=report), []
+
+    def _machine(
+        self, task: KernelTask, solver: str, rank: int | None
+    ) -> tuple[IntArray, Array | None, Readout]:
+        """The rows whose kernel columns are used, what they are multiplied by, and the solution."""
+        if solver in ("nystroem", "rpcholesky"):
+            machine = solve_pivots(task, rank, solver)
+            return machine.pivots, machine.W, machine.readout
+        every = np.arange(task.n)
+        if solver == "randomized":
+            check_kernel_memory(task.n, 1.5 * DOUBLE)
+            oversamples = check_size("n_oversamples", self.n_oversamples)
+            solved = solve_randomized(task, rank, oversamples, consistent=self.consistent)
+            return every, None, solved
+        if self.single_precision:
+            _check_for_single_precision(task)
+            check_kernel_memory(task.n, SINGLE)
+            return every, None, solve_single_precision(task)
+        check_kernel_memory(task.n, 2.0 * DOUBLE)
+        solved = solve_kernel(
+            task.whole(),
+            task.Y,
+            task.weights,
+            intercept=task.intercept,
+            alpha=task.alpha,
+            score=task.score,
+        )
+        return every, None, solved
 
     @property
     def _intercept(self) -> bool:
@@ -185,6 +219,14 @@ class _KernelELM(ReadoutEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed" and not callable(self.kernel)
         return tags
+
+
+def _check_for_single_precision(task: KernelTask) -> None:
+    if not isinstance(task.alpha, float) or task.score is not None or task.weights is not None:
+        raise ValueError(
+            "single_precision=True solves for one alpha, without weights or leave-one-out: give "
+            "alpha as a number and loo_scoring=None."
+        )
 
 
 def _choose(n: int, rank: int | None, single_precision: bool) -> tuple[str, str]:

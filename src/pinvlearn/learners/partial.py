@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._core.arrays import Array, IntArray, allowed_threads, blas_threads
+from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -24,7 +25,7 @@ from pinvlearn._validation import (
     check_values,
     generator,
 )
-from pinvlearn.completion.als import entries_of, threads
+from pinvlearn.completion.als import entries_of, row_runner
 from pinvlearn.learners._completing import BURN_IN, ITERATIONS, SOLVERS, Problem
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -183,10 +184,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         mean, scale = float(values.mean()), float(values.std())
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
         watch = Stopwatch()
-        blas = blas_threads()
-        n_jobs = check_jobs(self.n_jobs) or allowed_threads()
+        run = row_runner(check_jobs(self.n_jobs))
         # The products left to BLAS are small; one thread for them keeps the bits and the cores.
-        with blas.limit(limits=1), threads(n_jobs) as run:
+        with one_blas_thread():
             rng, svd_rng, fold_rng = generator(self.random_state).spawn(3)
             problem = Problem(
                 rows,
@@ -350,10 +350,10 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         count = int(rows.max()) + 1 - m if len(rows) else 1
         rows, cols, values, _ = check_triplets(rows - m, cols, values, (count, n))
         scaled = (values - self.completed_.mean) / self.completed_.scale
-        blas = blas_threads()
-        with blas.limit(limits=1), threads(1) as run:
+        with one_blas_thread():
             rng = np.random.default_rng([self.fold_seed_, m])
-            new = self.completed_.with_rows(entries_of(rows, cols, scaled, count), rng, run)
+            entries, run = entries_of(rows, cols, scaled, count), row_runner(1)
+            new = self.completed_.with_rows(entries, rng, run)
         model = copy.copy(self)
         model.completed_, model.shape_ = new, new.shape
         model.row_biases_ = new.mean_biases()[0]

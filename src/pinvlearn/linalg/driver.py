@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,18 @@ from pinvlearn._core.arrays import (
     is_sparse,
     max_abs,
     power_of_two_scale,
-    times,
 )
+from pinvlearn._core.products import times
 from pinvlearn.linalg.chebyshev import chebyshev
 from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
 from pinvlearn.linalg.fastpi import LOW_RANK, fastpi
-from pinvlearn.linalg.frpca import frpca, svds
+from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.krylov import block_krylov, gram_pays, randomized
+from pinvlearn.linalg.lanczos import lanczos
 from pinvlearn.linalg.orthonormal import complete
-from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
+from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.stop import Energy, Rank, Stop
+from pinvlearn.linalg.stop import Stop, on_scaled_matrix
 from pinvlearn.linalg.svd import SVD, sign_fixed
 
 SMALL = 64
@@ -75,7 +75,7 @@ DECOMPOSITIONS: dict[str, Callable[..., SVD]] = {
     "chebyshev": lambda A, rank, *, stop, **options: chebyshev(A, rank, **options),
     "fastpi": lambda A, rank, *, stop, **options: fastpi(A, rank, **options),
     "frpca": lambda A, rank, *, stop, **options: frpca(A, rank, **options),
-    "arpack": lambda A, rank, *, rng, **_: svds(A, rank, rng=rng),
+    "arpack": lambda A, rank, *, rng, **_: lanczos(A, rank, rng=rng),
 }
 """Every solver by name; each takes (A, rank, *, stop, n_oversamples, n_power, rng)."""
 
@@ -159,10 +159,8 @@ def decompose(
     """
     scale = power_of_two_scale(A)
     scaled = A if scale == 1.0 else A * A.dtype.type(scale)
-    if getattr(stop, "relative", False):
-        stop = stop.absolute(norm_estimate(scaled, rng.spawn(1)[0]))  # type: ignore[union-attr]
-    elif stop is not None and scale != 1.0:
-        stop = on_scaled_matrix(stop, scale)
+    if stop is not None:
+        stop = absolute(on_scaled_matrix(stop, scale), scaled, rng)
     name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
@@ -188,21 +186,6 @@ def _unresolved(result: SVD, A: Matrix) -> bool:
     whole = is_sparse(A) or A.shape[0] * A.shape[1] <= DENSE_ENTRIES
     affordable = whole and not is_operator(A)
     return affordable and bool(result.s[-1] <= 10 * GRAM_RESOLUTION * result.s[0])
-
-
-def on_scaled_matrix(stop: Stop, scale: float) -> Stop:
-    """An absolute rule for A as a rule for scale·A; ranks and energies have no scale."""
-    if hasattr(stop, "absolute"):
-        rule: Stop = stop.absolute(scale)
-        return rule
-    if isinstance(stop, Rank | Energy):
-        return stop
-
-    @wraps(stop)
-    def on_scaled(errors: Array) -> bool:
-        return stop(errors / scale)
-
-    return on_scaled
 
 
 def zero_svd(A: Matrix, rank: int | None) -> SVD:

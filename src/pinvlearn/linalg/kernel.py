@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, blas, lapack, squared_norm
+from pinvlearn._core.arrays import Array, IntArray, squared_norm
+from pinvlearn._core.blas import blas, lapack
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 

@@ -22,18 +22,18 @@ from pinvlearn._core.arrays import (
     Array,
     Matrix,
     Shifted,
-    gram,
     is_sparse,
     power_of_two_scale,
     squared_norm,
-    times,
 )
+from pinvlearn._core.products import gram, times
 from pinvlearn.linalg.dense import left_vectors, unresolved_notes
-from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, on_scaled_matrix, zero_svd
+from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
-from pinvlearn.linalg.rangefinder import norm_estimate
+from pinvlearn.linalg.lanczos import lanczos
+from pinvlearn.linalg.rangefinder import absolute
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.stop import Stop, on_scaled_matrix
 from pinvlearn.linalg.svd import SVD, sign_fixed
 
 SMALL = 1000
@@ -102,7 +102,7 @@ class Scatter:
     def of(cls, X: Matrix) -> Scatter:
         """The summary of one block of rows; mp² flops."""
         A = centred(X.astype(np.float64, copy=False))
-        return cls(A.shape[0], A.right, A.gram())
+        return cls(A.shape[0], A.right, gram(A))
 
     def __add__(self, other: Scatter) -> Scatter:
         count = self.count + other.count
@@ -179,8 +179,7 @@ def principal_axes(
         total = squared_norm(A) if G is None else float(np.trace(G))
     scale = 1.0 if _in_range(total, A.dtype) else power_of_two_scale(A)
     if scale != 1.0:
-        if stop is not None and not getattr(stop, "relative", False):
-            stop = on_scaled_matrix(stop, scale)
+        stop = None if stop is None else on_scaled_matrix(stop, scale)
         axes = principal_axes(
             A * A.dtype.type(scale),
             rank,
@@ -201,10 +200,9 @@ def principal_axes(
     elif G is not None:
         found = _by_gram(A, G, rank, rng)
     elif solver == "arpack":
-        found = _aligned(A, _by_arpack(A, rank or min(A.shape) - 1, tol, rng))
+        found = lanczos(A, rank or min(A.shape) - 1, tol=tol, rng=rng)
     else:
-        if getattr(stop, "relative", False):
-            stop = stop.absolute(norm_estimate(A, rng.spawn(1)[0]))  # type: ignore[union-attr]
+        stop = None if stop is None else absolute(stop, A, rng)
         found = DECOMPOSITIONS[solver](
             A, rank, stop=stop, n_oversamples=n_oversamples, n_power=n_power, rng=rng
         )
@@ -332,20 +330,6 @@ def _by_gram(A: Matrix, G: Array, rank: int | None, rng: np.random.Generator) ->
         V = left_vectors(A.T, found.Vt.T)
     report = replace(found.report, passes=2, seconds=found.report.seconds | watch)
     return SVD(V[:0], found.s, V.T, report)
-
-
-def _by_arpack(A: Matrix, rank: int, tol: float, rng: np.random.Generator) -> SVD:
-    watch = Stopwatch()
-    operator = scipy.sparse.linalg.LinearOperator(
-        A.shape, dtype=A.dtype, matvec=A.__matmul__, rmatvec=A.T.__matmul__
-    )
-    start = rng.uniform(-1.0, 1.0, min(A.shape)).astype(A.dtype)
-    with watch("arpack"):
-        _, s, Vt = scipy.sparse.linalg.svds(
-            operator, k=rank, tol=tol, v0=start, return_singular_vectors="vh"
-        )
-    report = Report("arpack", "implicitly restarted Lanczos steps", seconds=watch)
-    return SVD(Vt.T[:0], s[::-1], Vt[::-1], report)
 
 
 def _aligned(A: Matrix, found: SVD) -> SVD:

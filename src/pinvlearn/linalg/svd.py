@@ -104,6 +104,14 @@ class SVD:
         """Shape of the matrix that was decomposed."""
         return self.U.shape[0], self.Vt.shape[1]
 
+    @property
+    def T(self) -> SVD:
+        """The decomposition of the transpose, signs set for its own right vectors."""
+        signs = _signs(self.U)
+        if signs is None:
+            return SVD(self.Vt.T, self.s, self.U.T, self.report)
+        return SVD(self.Vt.T * signs, self.s, self.U.T * signs[:, None], self.report)
+
     def truncate(self, k: int) -> SVD:
         """The first k components."""
         if not 0 <= k <= self.rank:
@@ -177,9 +185,9 @@ class SVD:
     def append_columns(self, B: Matrix) -> SVD:
         """The decomposition of [A, B] for further columns B; see `append_rows`, [JS20] Eq. (3)."""
         columns = _as_block(B, (self.shape[0], None), self.s.dtype, "append_columns")
-        flipped = SVD(self.Vt.T, self.s, self.U.T, self.report).append_rows(columns.T)
-        report = replace(flipped.report, reason=f"updated with {columns.shape[1]} columns")
-        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, report)
+        grown = self.T.append_rows(columns.T).T
+        reason = f"updated with {columns.shape[1]} columns"
+        return replace(grown, report=replace(grown.report, reason=reason))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn.linalg.orthonormal import thin_qr
-from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
+from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import FlatGradient, Stop, Tolerance
 from pinvlearn.linalg.svd import default_rcond
@@ -87,9 +87,7 @@ class AdaptiveSVD:
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
-        stop = self.stop
-        if getattr(stop, "relative", False):
-            stop = stop.absolute(norm_estimate(rows.Z, problem.rng.spawn(1)[0]))  # type: ignore[attr-defined]
+        stop = absolute(self.stop, rows.Z, problem.rng)
         with watch("basis"):
             basis = range_basis(rows.Z, stop, rng=problem.rng)
         with watch("svd"):
