@@ -75,12 +75,12 @@ def faults_of_class(cls: type, doc: NumpyDocString) -> Iterator[str]:
     names = [] if getattr(cls, "_is_protocol", False) else list(inspect.signature(cls).parameters)
     listed = doc["Parameters"] + doc["Other Parameters"]
     if dataclasses.is_dataclass(cls) and not listed:
-        listed = [item for item in doc["Attributes"] if item.name in names]
+        listed = [item for item in doc["Attributes"] if set(_names(item)) & set(names)]
     yield from _faults_of_list(names, listed)
 
 
 def _faults_of_list(names: list[str], listed: list[Any]) -> Iterator[str]:
-    found = [name.strip() for item in listed for name in item.name.split(",")]
+    found = [name for item in listed for name in _names(item)]
     if missing := [name for name in names if name not in found]:
         yield f"does not describe {', '.join(missing)}"
     if unknown := [name for name in found if name not in names]:
@@ -92,6 +92,11 @@ def _faults_of_list(names: list[str], listed: list[Any]) -> Iterator[str]:
             yield f"does not say what {item.name} may be"
         if not item.desc:
             yield f"says nothing about {item.name}"
+
+
+def _names(item: Any) -> list[str]:
+    """The names of one entry, which may describe several at once."""
+    return [name.strip() for name in item.name.split(",")]
 
 
 def _starred(parameter: inspect.Parameter) -> str:
