@@ -218,6 +218,7 @@ class NpyBlocks(Sequence[Block]):
     X, y : path
         Files as `numpy.save` writes them, with one row each for every sample.
     sample_weight : path, optional
+        A file of one weight for each row.
     rows : int, default=65536
         Rows per block.
 
