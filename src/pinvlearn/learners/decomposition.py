@@ -82,7 +82,7 @@ class FastPCA(Decomposition):
     Cost of "gram": mn·min(m, n) flops in one pass; of "block-krylov" about 4mn·n_components flops
     in each of its passes.
 
-    Deviations from scikit-learn: every method takes sparse X; "auto" has a policy of its own;
+    Deviations from scikit-learn: every solver takes sparse X; "auto" has a policy of its own;
     `fit_transform` is `fit` followed by `transform`, to the bit; with ``whiten=True``
     `get_covariance`, `get_precision` and `score` are those of the data, while scikit-learn's are
     multiplied by the variances once more; where ``noise_variance_`` is 0, `score` is the density
