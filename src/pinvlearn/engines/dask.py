@@ -16,8 +16,9 @@ from uuid import uuid4
 import dask
 
 from pinvlearn import summaries
-from pinvlearn._core.arrays import blas_threads, slices
-from pinvlearn.engines.local import BlockFunction, BlockRows, keep_one_blas_thread
+from pinvlearn._core.arrays import slices
+from pinvlearn._core.threads import as_worker, one_blas_thread
+from pinvlearn.engines.local import BlockFunction, BlockRows
 from pinvlearn.engines.plan import Plan, of_pieces
 from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.tree import Merging, Node
@@ -67,18 +68,18 @@ def _computed(tasks: Sequence[Any]) -> Sequence[Any]:
     with (
         # Dask warns of graphs above 10 MB and advises to scatter; see above.
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GB"}),
-        blas_threads().limit(limits=1),  # for schedulers whose workers are threads in here
+        one_blas_thread(),  # for schedulers whose workers are threads in here
     ):
         results: Sequence[Any] = dask.compute(*tasks)
         return results
 
 
 def _summary(plan: Any, block: Any, block_id: tuple[str, int]) -> Any:
-    keep_one_blas_thread()
-    return plan.summary(*block, block_id=block_id)
+    with as_worker():
+        return plan.summary(*block, block_id=block_id)
 
 
 def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:
-    keep_one_blas_thread()
     plan, schema, function = shared
-    return of_pieces(plan, schema, function, number, block)
+    with as_worker():
+        return of_pieces(plan, schema, function, number, block)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -19,14 +17,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, allowed_threads, blas_threads
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._core.progress import Rate, progress
+from pinvlearn._core.threads import in_threads
 from pinvlearn.engines.plan import Plan, unpacked
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.tree import merged
 
-S = TypeVar("S")
 T = TypeVar("T")
 BlockFunction = Callable[[Matrix, Array, Array | None], T]
 
@@ -42,7 +40,7 @@ class BlockRows:
     schema : Schema
         With the classes of all of them.
     n_jobs : int or None
-        Threads; None for as many as BLAS has.
+        Threads; None for as many as are allowed.
     """
 
     blocks: Callable[[], Iterable[Block]]
@@ -229,54 +227,3 @@ def _resumed(checkpoint: str | PathLike[str] | None, plan: Plan, source: str) ->
             "remove it to start anew."
         ) from error
     return sums
-
-
-def keep_one_blas_thread() -> None:
-    """Hold BLAS to one thread for good, in a process that works for an engine.
-
-    Threads of a worker cannot set and restore the limit each for itself: the first to leave would
-    give BLAS its threads back while others compute, and change their bits.
-    """
-    libraries = blas_threads().lib_controllers
-    if any(library.num_threads != 1 for library in libraries):
-        # From 3.8 on threadpoolctl lets one thread set limits, and ignores the others in silence.
-        for library in libraries:
-            getattr(library, "clear_controlling_thread", lambda **_: None)(force=True)
-        blas_threads().limit(limits=1)
-
-
-def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | None) -> Iterator[T]:
-    """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has).
-
-    Where the items themselves fail, what came before is given first.
-    """
-    blas = blas_threads()
-    n_jobs = n_jobs or allowed_threads()
-    with blas.limit(limits=1):
-        if n_jobs == 1 or (isinstance(items, Sized) and len(items) == 1):
-            for item in items:
-                yield function(item)
-            return
-        with ThreadPoolExecutor(n_jobs) as pool:
-            waiting: deque[Future[T]] = deque()
-            source = iter(items)
-            failure: Exception | None = None
-            try:
-                while True:
-                    try:
-                        item = next(source)
-                    except StopIteration:
-                        break
-                    except Exception as error:  # raised once what came before it is done
-                        failure = error
-                        break
-                    if len(waiting) > n_jobs:  # bounded: at most one finished block is in wait
-                        yield waiting.popleft().result()
-                    waiting.append(pool.submit(function, item))
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
-            if failure is not None:
-                raise failure

@@ -19,7 +19,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from pinvlearn import summaries
-from pinvlearn.engines.local import BlockFunction, BlockRows, keep_one_blas_thread
+from pinvlearn._core.threads import as_worker
+from pinvlearn.engines.local import BlockFunction, BlockRows
 from pinvlearn.engines.plan import Plan, of_pieces, unpacked
 from pinvlearn.summaries import Schema, Summary
 
@@ -147,9 +148,9 @@ def _sent(results: Iterator[Any]) -> Iterator[Any]:
     """Results of a task, one in a record."""
     import pyarrow as pa
 
-    keep_one_blas_thread()
-    for result in results:
-        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result, protocol=5)]})
+    with as_worker():
+        for result in results:
+            yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result, protocol=5)]})
 
 
 def _received(frame: Any) -> Iterator[Any]:

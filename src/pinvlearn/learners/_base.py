@@ -27,10 +27,11 @@ from pinvlearn._validation import (
     check_block,
     check_choice,
     check_decay,
+    check_in_memory,
     check_jobs,
-    check_new_rows,
+    check_rows,
+    check_rows_and_targets,
     check_solver,
-    check_training_rows,
     check_weights,
     generator,
     warn_of_scales,
@@ -108,7 +109,7 @@ class ReadoutEstimator(BaseEstimator):
 
     @property
     def _map_memory(self) -> str | None:
-        """What the map keeps of the rows it was drawn from; None for nothing."""
+        """What the map keeps of the rows it was drawn from; None if it keeps nothing."""
         return None
 
     @property
@@ -154,7 +155,8 @@ class ReadoutEstimator(BaseEstimator):
         """
         with unchanged_on_failure(self):
             forget_fit(self)
-            X, y = check_training_rows(self, X, y)
+            check_in_memory(X)
+            X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
             weights = check_weights(sample_weight, X.shape[0], some=True)
             if not self.__sklearn_tags__().input_tags.pairwise:
                 warn_of_scales(X)
@@ -215,7 +217,7 @@ class ReadoutEstimator(BaseEstimator):
             return str(error)
         if kind.offers != SUMS:
             return (
-                'alpha=0 and the solvers "qr" and "svd" need an R factor, and fit keeps sums only'
+                'alpha=0 and the solvers "qr" and "exact" need an R factor, and fit keeps sums only'
             )
         return None
 
@@ -234,7 +236,7 @@ class ReadoutEstimator(BaseEstimator):
 
         Goes on from `fit` where that keeps its sums: the map keeps nothing of the rows (random
         layers, given centres and widths, inputs as they are) and there is a ridge, with the solver
-        "auto", "cholesky" or "eigen".  From nothing, the map is drawn at the first call: a random
+        "auto", "cholesky" or "gram".  From nothing, the map is drawn at the first call: a random
         layer from the seed alone, centres from the rows of that call.  The weights are solved for
         when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
         which needs no rows; what needs rows, such as probabilities, is gone.
@@ -388,7 +390,7 @@ class ReadoutEstimator(BaseEstimator):
             A sequence is read by the threads, at the positions that are needed; anything else is
             read in order.  What can be read twice is, if the solution needs refinement.
         classes : array, optional
-            Classes that may not occur.
+            All classes, also those that no block may hold.
         source : str, optional
             Name under which the blocks are counted, so that no merge counts them twice.  Left
             out, it is a digest of the first rows.
@@ -437,7 +439,8 @@ class ReadoutEstimator(BaseEstimator):
         kind = summary_kind(self._solver(), check_alpha(self.alpha))
         class_weight = self._weights_of_classes("which blocks do not know")
         forget_fit(self)
-        X, y = check_training_rows(self, X, y)
+        check_in_memory(X)
+        X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
         drawn, notes = self._map_for(X, y)
         schema, y = self._read_targets(y, X.shape[1])
         schema = schema.of_map(drawn)
@@ -544,7 +547,7 @@ class ReadoutEstimator(BaseEstimator):
 
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
-        X = check_new_rows(self, X)
+        X = check_rows(self, X, reset=False, dtype=np.float64)
         drawn, coef, intercept = self.map_, np.atleast_2d(self.coef_).T, self.intercept_
         folded = getattr(drawn, "folded", None)
         if folded is not None:

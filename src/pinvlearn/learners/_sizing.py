@@ -24,7 +24,7 @@ RANK = """
     rank : int, "loo" or None, default=None
         Keep so many directions of the decomposition, those with the largest singular values
         (principal-component regression); "loo" judges every number of them by leave-one-out from
-        one decomposition.  For ``solver="woodbury"`` the rank k of [MW15], a float being a
+        one decomposition.  For ``solver="randomized"`` the rank k of [MW15], a float being a
         fraction of the rows."""
 
 
@@ -105,7 +105,7 @@ class SelfSizing(ReadoutEstimator):
         if not getattr(factor, "truncates", False):
             raise ValueError(
                 f"rank={rank!r} keeps directions of a decomposition, and {solver} makes none. Use "
-                'solver="svd", "qr", "eigen" or "auto".'
+                'solver="exact", "qr", "gram" or "auto".'
             )
         how = "as given"
         if not wanted:

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, blas, is_sparse
+from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._core.blas import blas
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.moments import Factored, Moments, panels
 
@@ -35,12 +36,11 @@ class Quality(NamedTuple):
 
 
 class Factor(Protocol):
-    """One decomposition from which the solution for every alpha follows.
+    """One decomposition from which the solution for every alpha follows."""
 
-    `serves_path` tells that another alpha costs next to nothing, as from singular values.
-    """
-
-    serves_path: ClassVar[bool]
+    @property
+    def spectral(self) -> Spectral | None:
+        """Itself, if it has singular values: another alpha then costs next to nothing."""
 
     @property
     def center(self) -> Center:
@@ -96,8 +96,12 @@ class Spectral:
     noise: float = 0.0
     lost: float = 0.0
 
-    serves_path: ClassVar[bool] = True
     truncates: ClassVar[bool] = True
+
+    @property
+    def spectral(self) -> Spectral:
+        """Itself."""
+        return self
 
     @property
     def rank(self) -> int:
@@ -203,7 +207,10 @@ class CholeskyFactor:
     center: Center
     shift: float = 1e-13
 
-    serves_path: ClassVar[bool] = False
+    @property
+    def spectral(self) -> None:
+        """It has no singular values; another alpha is another factor."""
+        return None
 
     @property
     def rank(self) -> int:

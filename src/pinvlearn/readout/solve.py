@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, times
+from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
     Alpha,
@@ -24,11 +25,7 @@ from pinvlearn.readout.choose import (
     generalised_cross_validation,
     leave_one_out,
 )
-from pinvlearn.readout.factors import (
-    Factor,
-    Quality,
-    spectral_from_rows,
-)
+from pinvlearn.readout.factors import Factor, Quality
 from pinvlearn.readout.problem import Center, Problem, Rows
 from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
 
@@ -137,8 +134,8 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         with watch("leave-one-out"):
             held_out = _held_out(problem, offset, found.coef, left_out, best)
     notes += found.notes
-    if len(alphas) > 1 and not factor.serves_path:
-        notes += (f"each of {len(alphas)} alphas was factored anew; eigen, qr and svd need not",)
+    if len(alphas) > 1 and factor.spectral is None:
+        notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
     if len(alphas) > 1 and chosen == alphas.min() and chosen > 0.0:
         notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)
     return Readout(
@@ -175,9 +172,6 @@ def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, 
 def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:
     """Scores of the alphas, by leave-one-out or, where a choice is to be made, without rows."""
     if problem.score is not None:
-        # With no more rows than columns the leverages are never taken from normal equations.
-        if not factor.serves_path and problem.is_wide:
-            factor = spectral_from_rows(problem)
         left_out = leave_one_out(problem, factor, alphas, problem.score)
         return left_out.scores, left_out
     if len(alphas) == 1:

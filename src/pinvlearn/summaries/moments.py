@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, blas, lapack, slices
+from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.blas import blas, lapack
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -80,7 +81,7 @@ class Moments:
                     return Factored(L, float(rcond * norm), added != ridge)
         raise np.linalg.LinAlgError(
             "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
-            'Use solver="qr" or "svd", or a larger alpha.'
+            'Use solver="qr" or "exact", or a larger alpha.'
         )
 
     def shifted(self, ridge: float) -> Array:

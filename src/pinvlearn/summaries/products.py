@@ -9,18 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import (
-    LEAST_ROWS,
-    Array,
-    IntArray,
-    blas,
-    evaluate,
-    gram,
-    lapack,
-    slices,
-    times,
-)
-from pinvlearn._core.blas import add_gram
+from pinvlearn._core.arrays import LEAST_ROWS, Array, IntArray, evaluate, slices
+from pinvlearn._core.blas import add_gram, blas, lapack
+from pinvlearn._core.products import gram, times
 from pinvlearn.summaries.block import Block, wide_rows
 from pinvlearn.summaries.moments import Moments, panels
 
