@@ -25,7 +25,7 @@ from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn._core.products import times
 from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.factors import (
-    CholeskyFactor,
+    Factor,
     Spectral,
     spectral_from_moments,
     spectral_from_rows,
@@ -44,7 +44,7 @@ Alpha: TypeAlias = "float | Array | None"
 """One ridge, a path to choose from, or None for the built-in path."""
 
 
-def as_path(alpha: Alpha, factor: Spectral | CholeskyFactor) -> Array:
+def as_path(alpha: Alpha, factor: Factor) -> Array:
     """The alphas to choose from, as an array."""
     if alpha is None:
         return np.logspace(*PATH_DECADES, PATH_LENGTH) * (factor.largest or 1.0)
@@ -134,26 +134,22 @@ class LeftOut:
     errors: Array | None = None
 
 
-def leave_one_out(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array, score: Score
-) -> LeftOut:
+def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
     """Judge each alpha by the rows left out one at a time, from one factor.
 
     The residual of a row in the fit to all others is its residual in the whole fit divided by
     1 - leverage, where the leverage counts the intercept's share w_i / Σw.  Exact for every
     alpha; conditional on the feature map.  Cost 2mp² flops for all alphas together.
     """
-    center, (m, p) = factor.center, problem.shape
-    if not factor.serves_path:
-        if m <= p + center.intercept:
-            factor = spectral_from_rows(problem)
+    (m, p), spectral, most = problem.shape, factor.spectral, factor.rank + factor.center.intercept
+    if spectral is None:
+        if m <= p + factor.center.intercept:
+            factor = spectral = spectral_from_rows(problem)
         elif len(alphas) > 1:
             return _joined([leave_one_out(problem, factor, one, score) for one in alphas[:, None]])
-    if factor.serves_path and factor.U is not None:
-        return _by_duals(problem, factor, alphas, score)
-    if m > factor.rank + center.intercept:
+    if m > most and (spectral is None or spectral.U is None):
         found, counted = _by_leverages(problem, factor, alphas, score)
-        if counted > factor.rank + center.intercept:
+        if counted > most:
             return found
     return _by_duals(problem, factor, alphas, score)
 
@@ -171,7 +167,7 @@ def _joined(parts: list[LeftOut]) -> LeftOut:
 
 
 def _by_leverages(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array, score: Score
+    problem: Problem, factor: Factor, alphas: Array, score: Score
 ) -> tuple[LeftOut, int]:
     """Residuals over 1 - leverage, block by block; and how many rows have weight."""
     center = factor.center
@@ -190,13 +186,11 @@ def _by_leverages(
         scores = w @ score(targets, left_out(targets, targets - fitted, free))
         return scores, free, int(np.count_nonzero(w))
 
-    scores, free, counts = zip(*problem.rows.each(of_block), strict=True)
+    scores, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
     return LeftOut(np.sum(scores, axis=0) / center.total, np.vstack(free)), sum(counts)
 
 
-def _by_duals(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array, score: Score
-) -> LeftOut:
+def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
     """The same where every row could be fitted exactly: residual and 1 - leverage both vanish.
 
     Both are alpha times what `Duals` gives, and their quotient holds at alpha = 0 too.  Rows of
@@ -218,17 +212,16 @@ def _by_duals(
     return LeftOut(scores, free, predictions, moved)
 
 
-def _duals(
-    factor: Spectral | CholeskyFactor, H: Matrix, weights: Array | None, inside: Any, root: Array
-) -> Duals:
+def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: Array) -> Duals:
     """The decomposition of the rows inside, given the factor's directions."""
     center, size, rcond, noise = factor.center, _magnitude(factor), 0.0, 0.0
-    if factor.serves_path and factor.U is not None:
-        U, s, rcond, noise = factor.U[inside], factor.s, factor.rcond, factor.noise
+    spectral = factor.spectral
+    if spectral is not None and spectral.U is not None:
+        U, s, rcond, noise = spectral.U[inside], spectral.s, spectral.rcond, spectral.noise
     else:
         Z = _centred(H[inside], None, center.H_mean) * root[:, None]
-        if factor.serves_path:
-            Z, rcond = Z @ factor.V, factor.rcond
+        if spectral is not None:
+            Z, rcond = Z @ spectral.V, spectral.rcond
         U, s, _ = scipy.linalg.svd(Z, full_matrices=True, check_finite=False)
     values = np.zeros(U.shape[1])
     values[: min(len(s), len(values))] = s[: len(values)] ** 2
@@ -239,15 +232,21 @@ def _duals(
     return Duals(U, values, cut, noise, 0.0 if noise else EPS * size)
 
 
-def _magnitude(factor: Spectral | CholeskyFactor) -> float:
+def _magnitude(factor: Factor) -> float:
     """A norm of the rows before they were centred: rounding is in units of it."""
     center = factor.center
     return float(np.sqrt(factor.largest + center.total * (center.H_mean @ center.H_mean)))
 
 
+def _smallest(factor: Factor, alpha: float) -> float:
+    """Root of the smallest eigenvalue of ZᵀZ + alpha in the directions that take part."""
+    least = (factor.largest + alpha) / factor.quality(alpha).effective
+    return max(float(np.sqrt(least)), 1e-150)
+
+
 def held_out(
     problem: Problem,
-    factor: Spectral | CholeskyFactor,
+    factor: Factor,
     found: LeftOut,
     i: int,
     alpha: float,
@@ -268,7 +267,7 @@ def held_out(
     An error d of the coefficients moves the residual of a row by at most √h_i·√(dᵀ(ZᵀZ + alpha)d),
     h_i its leverage, and an error eps·‖Z‖ of the rows moves both as it does in `Duals`.
     """
-    center = factor.center
+    center, spectral = factor.center, factor.spectral
     offset = center.offset(coef)
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
@@ -277,13 +276,13 @@ def held_out(
         if not w.all():  # rows that took no part are predicted like new ones
             Z = _centred(H[w == 0.0], None, center.H_mean)
             reach[w == 0.0] = factor.leverage(Z, np.array([alpha]))[:, 0]
-            if factor.serves_path and alpha > 0.0:  # what lies outside all rows that did
-                rest = np.square(Z).sum(axis=1) - np.square(Z @ factor.V).sum(axis=1)
+            if spectral is not None and alpha > 0.0:  # what lies outside all rows that did
+                rest = np.square(Z).sum(axis=1) - np.square(Z @ spectral.V).sum(axis=1)
                 reach[w == 0.0] += rest.clip(min=0.0) / alpha
         return times(H, coef) + offset, w, reach
 
-    fitted, w, reach = map(np.concatenate, zip(*problem.rows.each(of_block), strict=True))
-    Y, inside = problem.rows.Y, (w > 0.0)[:, None]
+    fitted, w, reach = map(np.concatenate, zip(*problem.rows_at_hand.each(of_block), strict=True))
+    Y, inside = problem.rows_at_hand.Y, (w > 0.0)[:, None]
     if found.predictions is None or found.errors is None:
         free = found.free[:, i, None]
         predictions, known = left_out(Y, Y - fitted, free[:, 0]), np.zeros_like(Y)
@@ -292,7 +291,7 @@ def held_out(
         predictions = np.where(inside, found.predictions[:, i], fitted)
         known = np.where(inside, found.errors[:, i], 0.0)
     leverage = np.where(inside, 1.0 - free, reach[:, None])
-    size, least = _magnitude(factor), np.sqrt(max(_smallest(factor, alpha), 1e-300))
+    size, least = _magnitude(factor), _smallest(factor, alpha)
     residual = np.sqrt(w @ np.square(Y - fitted))
     of_coef = accuracy[0] * np.sqrt(np.abs(np.sum(coef * factor.rhs, axis=0)))
     of_coef += 4.0 * EPS * size * (np.linalg.norm(coef, axis=0) + residual / least)
@@ -302,23 +301,12 @@ def held_out(
     return predictions, moved / free + known
 
 
-def _smallest(factor: Spectral | CholeskyFactor, alpha: float) -> float:
-    """The smallest eigenvalue of ZᵀZ + alpha in the directions that take part."""
-    if not factor.serves_path:
-        factor.exists(alpha)
-        return factor.largest / factor.condition**2
-    s = factor.s if alpha > 0.0 else factor.kept()[1]
-    return float(s.min(initial=np.inf)) ** 2 + alpha if len(s) else alpha
-
-
-def generalised_cross_validation(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array
-) -> Array:
+def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:
     """The `validation` score of each alpha, from moments alone; df counts the intercept."""
-    n = problem.shape[0]
-    if not factor.serves_path:
-        factor = spectral_from_moments(problem.moments, factor.center, n)
-    return validation_scores(factor, alphas, n)
+    spectral = factor.spectral
+    if spectral is None:
+        spectral = spectral_from_moments(problem.moments, factor.center, problem.shape[0])
+    return validation_scores(spectral, alphas, problem.n_rows)
 
 
 def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
