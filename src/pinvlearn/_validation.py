@@ -318,19 +318,27 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     return y
 
 
-def check_symmetric(K: Matrix) -> None:
-    """A precomputed kernel of the training rows must be square and symmetric."""
+def check_symmetric(K: Matrix) -> float:
+    """A precomputed kernel of the training rows must be square and symmetric.
+
+    Returns
+    -------
+    The relative rounding error of its entries: that of float32 where all are float32 numbers.
+    """
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"A precomputed kernel must be square for fit; its shape is {K.shape}. For predict "
             "give the kernel of new rows against all training rows."
         )
+    single = max_abs(K) < np.finfo(np.float32).max and not (K.astype(np.float32) != K).any()
+    rounding = float(np.finfo(np.float32 if single else np.float64).eps)
     difference = float(abs(K - K.T).max())
-    if difference > 1e-8 * float(abs(K).max()):
+    if difference > max(1e-8, 10.0 * rounding) * float(abs(K).max()):
         raise ValueError(
             "A precomputed kernel must be symmetric; K and its transpose differ by up to "
             f"{difference:.3g}."
         )
+    return rounding
 
 
 def check_kernel_matrix(K: Any) -> int:

@@ -33,6 +33,12 @@ by its root would magnify the rounding of the columns before it by 1e5 and more.
 INDEFINITE = 1e-7
 """A remaining diagonal entry below minus this part of the largest cannot be rounding."""
 
+ROUNDED = 100.0
+"""Where entries are less exact than float64, a pivot below so many times their relative error is
+noise; what is left of the diagonal errs by ten times that."""
+
+EPS = float(np.finfo(np.float64).eps)
+
 MAX_BLOCK, TILE = 256, 1024
 """Pivots added at a time, and rows of K evaluated at a time for them."""
 
@@ -96,16 +102,24 @@ class Pivots:
     """
 
     def __init__(
-        self, K: Any, rng: np.random.Generator, *, uniform: bool, block: int | None = None
+        self,
+        K: Any,
+        rng: np.random.Generator,
+        *,
+        uniform: bool,
+        block: int | None = None,
+        rounding: float = EPS,
     ) -> None:
         self.K, self.rng, self.uniform, self.block = K, rng, uniform, block
+        self._negligible = max(NEGLIGIBLE, ROUNDED * rounding)
+        self._indefinite = max(INDEFINITE, 10.0 * ROUNDED * rounding)
         self.diagonal: Array = np.array(K.diagonal(), dtype=np.float64)
         if not np.isfinite(self.diagonal).all():
             raise ValueError("The kernel matrix has NaN or infinity on its diagonal.")
         self._largest = float(self.diagonal.max(initial=0.0))
         self._check_definite()
         self.total = float(self.diagonal.sum())
-        self._least = NEGLIGIBLE * self._largest
+        self._least = self._negligible * self._largest
         n = len(self.diagonal)
         self._rows = np.arange(n)
         self._Ft: Array = np.empty((0, n))
@@ -213,7 +227,7 @@ class Pivots:
 
     def _check_definite(self) -> None:
         least = float(self.diagonal.min(initial=0.0))
-        if least < -INDEFINITE * self._largest or (least < 0.0 and self._largest == 0.0):
+        if least < -self._indefinite * self._largest or (least < 0.0 and self._largest == 0.0):
             raise np.linalg.LinAlgError(
                 "The matrix is not positive semidefinite: what is left of its diagonal falls to "
                 f"{least:.3g}. Use a positive semidefinite kernel."
@@ -268,7 +282,12 @@ def _lower_factor(corner: Array) -> Array:
 
 
 def randomized_psd(
-    K: Array, rank: int, *, n_oversamples: int = 10, rng: np.random.Generator
+    K: Array,
+    rank: int,
+    *,
+    n_oversamples: int = 10,
+    rng: np.random.Generator,
+    rounding: float = EPS,
 ) -> tuple[LowRankPSD, Array, Array]:
     """[MW15] Algorithm 3, steps 2 to 9: K ≈ U D Uᵀ = GGᵀ from a Gaussian sample of K's range.
 
@@ -286,11 +305,12 @@ def randomized_psd(
     T = Q.T @ (K @ Q)
     values, W = np.linalg.eigh((T + T.T) / 2.0)
     values, W = values[::-1], W[:, ::-1]
-    if values[-1] < -np.sqrt(np.finfo(K.dtype).eps) * max(values[0], 1e-300):
+    indefinite = max(float(np.sqrt(np.finfo(K.dtype).eps)), 10.0 * ROUNDED * rounding)
+    if values[-1] < -indefinite * max(values[0], 1e-300):
         raise np.linalg.LinAlgError(
             f"The matrix is not positive semidefinite: it has an eigenvalue below {values[-1]:.3g}."
         )
-    keep = values > NEGLIGIBLE * max(values[0], 0.0)
+    keep = values > max(NEGLIGIBLE, ROUNDED * rounding) * max(values[0], 0.0)
     D, U = values[keep], Q @ W[:, keep]
     whole = squared_norm(K)
     # A difference of squares: it cannot tell errors below √eps of the norm from zero.

@@ -60,7 +60,8 @@ class KernelTask:
     """Training rows known through their kernel matrix, and what is to be learned from them.
 
     `K` is asked for blocks; `rows_of(F)` are the rows (F, Y, weights) of features F.  Of the two
-    streams the first draws samples of K, the second is the solver's.
+    streams the first draws samples of K, the second is the solver's.  `rounding` is the relative
+    error of kernel values.
     """
 
     K: Any
@@ -71,6 +72,7 @@ class KernelTask:
     score: Score | None
     intercept: bool
     streams: tuple[np.random.Generator, ...]
+    rounding: float = EPS
 
     @property
     def n(self) -> int:

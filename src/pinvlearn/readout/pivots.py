@@ -54,7 +54,9 @@ def solve_randomized(
     K = task.whole()
 
     def sample(k: int) -> tuple[Array, Any]:
-        found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
+        found = randomized_psd(
+            K, k, n_oversamples=n_oversamples, rng=task.streams[0], rounding=task.rounding
+        )
         return found[0].F, found
 
     F, (approximation, U, D), why = _grown(task, rank, sample)
@@ -84,7 +86,7 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     features themselves are never needed.
     """
     uniform = name == "nystroem"
-    pivots = Pivots(task.K, task.streams[0], uniform=uniform)
+    pivots = Pivots(task.K, task.streams[0], uniform=uniform, rounding=task.rounding)
     check_range(pivots.diagonal)
     if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
         solved = _from_columns(task, pivots, rank, task.alpha)
