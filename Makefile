@@ -5,14 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-spark test-faults lint docs clean
+.PHONY: demo test test-spark test-faults test-onnx lint docs clean
 
 # One BLAS thread per worker: two workers on two cores must not fight over them.
-test test-spark test-faults: export OPENBLAS_NUM_THREADS = 1
-test test-spark test-faults: export OMP_NUM_THREADS = 1
-test test-spark test-faults: export MKL_NUM_THREADS = 1
-test test-spark test-faults: export VECLIB_MAXIMUM_THREADS = 1
-test test-spark test-faults: export MPLBACKEND = agg
+test test-spark test-faults test-onnx: export OPENBLAS_NUM_THREADS = 1
+test test-spark test-faults test-onnx: export OMP_NUM_THREADS = 1
+test test-spark test-faults test-onnx: export MKL_NUM_THREADS = 1
+test test-spark test-faults test-onnx: export VECLIB_MAXIMUM_THREADS = 1
+test test-spark test-faults test-onnx: export MPLBACKEND = agg
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/pinvlearn compare
@@ -28,6 +28,10 @@ test-spark: $(VENV)/installed-test,spark
 # Workers of Dask and executors of Spark, killed while they work.
 test-faults: $(VENV)/installed-test,spark
 	$(BIN)/python -m pytest -m faults tests/test_faults.py
+
+# Graphs of every learner in onnxruntime; without it these tests skip in `make test` and say so.
+test-onnx: $(VENV)/installed-test-onnx
+	$(BIN)/python -m pytest tests/deploy
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check
