@@ -42,8 +42,8 @@ from benchmarks.published import mw15
 from benchmarks.published.mw15 import FRACTIONS
 from benchmarks.result import Record, Result, Table, measured
 from benchmarks.tables._mw15_sets import DRAWN, NOTES, Split, chosen, make_split
+from pinvlearn import lowrank_psd
 from pinvlearn.features.random_layer import RandomLayer
-from pinvlearn.linalg import lowrank_psd
 from pinvlearn.readout.solvers import RandomizedSVD
 
 NAMES = {

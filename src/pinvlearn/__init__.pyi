@@ -14,6 +14,7 @@ from pinvlearn.engines.sources import CSVBlocks as CSVBlocks
 from pinvlearn.engines.sources import NpyBlocks as NpyBlocks
 from pinvlearn.engines.sources import NpzBlocks as NpzBlocks
 from pinvlearn.engines.sources import ParquetBlocks as ParquetBlocks
+from pinvlearn.functional.kernels import lowrank_psd as lowrank_psd
 from pinvlearn.functional.matrices import Solution as Solution
 from pinvlearn.functional.matrices import frobenius_error as frobenius_error
 from pinvlearn.functional.matrices import hub_spoke as hub_spoke
@@ -44,6 +45,7 @@ from pinvlearn.learners.pinv import PinvRegressor as PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
 from pinvlearn.learners.rbf import RBFNetworkRegressor as RBFNetworkRegressor
 from pinvlearn.learners.receptive_fields import ReceptiveFields as ReceptiveFields
+from pinvlearn.linalg.kernel import LowRankPSD as LowRankPSD
 from pinvlearn.linalg.rangefinder import RangeBasis as RangeBasis
 from pinvlearn.linalg.reorder import Reordering as Reordering
 from pinvlearn.linalg.report import Report as Report

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse
-from pinvlearn._core.checks import number, whole_number
+from pinvlearn._core.checks import is_number, number, whole_number
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn.linalg.stop import Stop
 
@@ -174,6 +174,18 @@ def check_symmetric(K: Matrix) -> None:
         )
 
 
+def check_kernel_matrix(K: Any) -> int:
+    """n of an n × n matrix, which must be finite and symmetric if it is an array."""
+    shape = getattr(K, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
+    if not callable(K):
+        K = np.asarray(K)
+        check_finite(K, name="K")
+        check_symmetric(K)
+    return int(shape[0])
+
+
 def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int]) -> int | None:
     """The wanted rank as an integer in 1 … min(shape), or None for all."""
     most = min(shape)
@@ -271,6 +283,13 @@ def check_number(name: str, value: Any) -> float:
 def check_nonnegative(name: str, value: Any) -> float:
     """A finite number of at least 0."""
     return number(name, value, least=0.0)
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number in [0, 1)."""
+    if not is_number(value) or not 0.0 <= value < 1.0:
+        raise ValueError(f"{name}={value!r} must be a number in [0, 1).")
+    return float(value)
 
 
 def check_rcond(rcond: Any) -> float | None:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import pinvlearn as pl
 from pinvlearn.deploy import graph as graphs
 
-NEEDED = "needs onnx and onnxruntime: pip install pinvlearn[test-onnx], or make test-onnx"
+NEEDED = "needs onnx and onnxruntime: `make test-onnx` installs them"
 onnx = pytest.importorskip("onnx", reason=NEEDED)
 onnxruntime = pytest.importorskip("onnxruntime", reason=NEEDED)
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 import pinvlearn as pl
 from pinvlearn.deploy import pipelines
 
-NEEDED = "needs onnx, skl2onnx and onnxruntime: pip install pinvlearn[test-onnx]"
+NEEDED = "needs onnx, skl2onnx and onnxruntime: `make test-onnx` installs them"
 onnxruntime = pytest.importorskip("onnxruntime", reason=NEEDED)
 skl2onnx = pytest.importorskip("skl2onnx", reason=NEEDED)
 pd = pytest.importorskip("pandas")

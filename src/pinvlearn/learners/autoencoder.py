@@ -157,6 +157,7 @@ class ELMAutoEncoder(MapTransformer):
     n_jobs : int, default=None
         Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
