@@ -30,22 +30,11 @@ def test_bad_usage(args) -> None:
 
 
 def test_as_a_module(csv) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pinvlearn",
-        "fit",
-        str(csv),
-        "--target",
-        "kind",
-        "--size",
-        "5",
-    ]
+    options = ["--target", "kind", "--alpha", "x"]
+    command = [sys.executable, "-m", "pinvlearn", "fit", str(csv), *options]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "RBFNetworkClassifier" in done.stdout
-    done = subprocess.run([*command, "--alpha", "x"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
+    assert "alpha" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its shell has no head")
