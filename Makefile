@@ -56,6 +56,7 @@ lint: $(VENV)/group-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_docstrings.py
 
 docs: $(VENV)/group-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
