@@ -38,11 +38,11 @@ test-lowest:
 
 # A Spark cluster of two executors on this machine; without Java the tests skip and say so.
 test-spark: $(VENV)/group-test $(VENV)/extras-spark
-	$(BIN)/python -m pytest -m spark tests/test_spark.py
+	$(BIN)/python -m pytest -m spark tests
 
-# Workers of Dask and executors of Spark, killed while they work.
+# Workers of Dask, executors of Spark and fits with checkpoints, killed while they work.
 test-faults: $(VENV)/group-test $(VENV)/extras-spark
-	$(BIN)/python -m pytest -m faults tests/test_faults.py
+	$(BIN)/python -m pytest -m faults tests
 
 test-attacks: $(VENV)/group-test
 	$(PYTEST) -m attacks || [ $$? -eq 5 ]  # 5: there are none
