@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.io import mmread
 
+from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
-from pinvlearn.cli._data import CHECK, csr_of, listed
+from pinvlearn.cli._data import CHECK, listed
 from pinvlearn.cli._errors import USAGE, UserError
 
 ENDINGS = (".mtx", ".mtx.gz", ".npz")
@@ -42,9 +43,10 @@ def _from_npz(path: Path) -> Any:
     with np.load(path, allow_pickle=False) as file:
         names = set(file.files)
         if {"format", "shape", "data"} <= names:
+            check_index_types(index_parts(file))
             return sparse.load_npz(path)
         if "X_data" in names:
-            return csr_of({name: file[name] for name in names if name.startswith("X_")}, "X")
+            return csr_from_parts(file, "X")
         arrays = ["X"] if "X" in names else file.files
         if len(arrays) == 1:
             return file[arrays[0]]

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.sparse import csr_from_parts
 
 Block: TypeAlias = tuple[Any, ...]
 """(X, y) or (X, y, sample_weight)."""
@@ -301,8 +301,10 @@ class NpzBlocks(Sequence[Block]):
         except Exception as failure:  # zip, zlib and NumPy have a dozen ways to stumble
             raise _damaged(path, "npz", failure) from failure
         if "X_data" in parts:
-            arrays = (parts.pop("X_data"), parts.pop("X_indices"), parts.pop("X_indptr"))
-            parts["X"] = scipy.sparse.csr_array(arrays, shape=tuple(parts.pop("X_shape")))
+            try:
+                parts["X"] = csr_from_parts(parts, "X")
+            except ValueError as fault:
+                raise _damaged(path, "npz with a CSR array X", fault) from fault
         if not {"X", "y"} <= set(parts):
             raise ValueError(f"{path} holds {', '.join(parts)}; a block needs X and y.")
         return tuple(parts[name] for name in ("X", "y", "sample_weight") if name in parts)

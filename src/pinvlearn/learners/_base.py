@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -275,6 +276,7 @@ class ReadoutEstimator(Updating, BaseEstimator):
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
         check_is_fitted(self)
+        check_sparse(X)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False
         )

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from pinvlearn._core.arrays import Array, Matrix, Shifted, is_sparse
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -168,6 +169,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _checked(self, X: Any, *, reset: bool, least: int = 1, finite: bool = True) -> Matrix:
         """X as float rows; `finite=False` leaves that check to the caller."""
+        check_sparse(X)
         X = validate_data(
             self,
             X,

@@ -11,6 +11,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from pinvlearn._core.arrays import to_dense
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn.summaries import BlockId, Gram, Schema, Triangle
 from pinvlearn.summaries.block import Block
 
@@ -88,6 +89,8 @@ class Plan:
         self, X: Any, y: Any, sample_weight: Any = None, block_id: BlockId | None = None
     ) -> Block:
         """The checked rows from which `summary` is made."""
+        check_sparse(X)
+        check_sparse(y, "y")
         _check_feature_names(self._expected, X, reset=False)
         X = check_array(
             X,

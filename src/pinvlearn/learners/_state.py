@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import check_finite
 
 
@@ -33,6 +34,8 @@ def forget_fit(estimator: Any) -> None:
 
 def rows_of_new_fit(estimator: Any, X: Matrix, y: Any) -> tuple[Matrix, Any]:
     """Forget the last fit, and check the rows and targets of a new one."""
+    check_sparse(X)
+    check_sparse(y, "y")
     forget_fit(estimator)
     X, y = validate_data(
         estimator,

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -185,6 +186,8 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             check_choice("loo_scoring", self.loo_scoring, ("precision", "mse"))
         check_size("k", self.k)
         alpha = check_alpha(self.alpha)
+        check_sparse(X)
+        check_sparse(y, "y")
         X, y = validate_data(
             self,
             X,
@@ -402,7 +405,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             accuracy: float = super().score(X, y, sample_weight)
             return accuracy
         top, _ = self._best(self._checked(X), 1)
+        check_sparse(y, "y")
         y = scipy.sparse.csr_array(y) if is_sparse(y) else np.asarray(y)
+        check_finite(y, name="y")
         if y.ndim != 2 or y.shape != (len(top), len(self.classes_)):
             raise ValueError(
                 f"y has shape {y.shape}; indicators of shape {(len(top), len(self.classes_))} are "
@@ -412,6 +417,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Matrix) -> Matrix:
         check_is_fitted(self)
+        check_sparse(X)
         X = validate_data(
             self,
             X,

@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import check_finite, generator
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
@@ -36,6 +37,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return features
 
     def _checked(self, X: Any, reset: bool) -> Matrix:
+        check_sparse(X)
         X = validate_data(
             self,
             X,

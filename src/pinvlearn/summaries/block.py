@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, first_bad_entry, is_sparse, row_slices, to_dense
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn.summaries.schema import (
     TASKS,
     BlockId,
@@ -47,6 +48,8 @@ class Block:
         names = getattr(X, "columns", None)
         if feature_names is None and names is not None:
             feature_names = tuple(str(name) for name in names)
+        check_sparse(X)
+        check_sparse(y, "y")
         X = X.tocsr() if is_sparse(X) else np.asarray(X, dtype=np.float64)
         y = to_dense(y) if is_sparse(y) else np.asarray(y)
         task = _task_of(y) if task is None else task
