@@ -64,6 +64,15 @@ def written_whole(
             raise
 
 
+def why_no_file(path: Path) -> str:
+    """What a path is, if it is no file."""
+    if path.is_dir():
+        return "is a folder"
+    if path.is_symlink():
+        return "is a symbolic link that leads to no file"
+    return "does not exist"
+
+
 def _target(path: str | os.PathLike[str]) -> Path:
     """The file itself, where the path may be a symbolic link to it."""
     try:

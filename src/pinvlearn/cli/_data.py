@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
+from pinvlearn._core.files import why_no_file
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
@@ -59,8 +60,7 @@ class Data:
 def read(path: Path, note: Note) -> Data:
     """Read any of the formats, by the ending of the name (with or without ``.gz``)."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(f"{path} {what}. Give the name of a file with data.", USAGE)
+        raise UserError(f"{path} {why_no_file(path)}. Give the name of a file with data.", USAGE)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix not in READERS:
         raise UserError(

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.io import mmread
 
+from pinvlearn._core.files import why_no_file
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
 from pinvlearn.cli._data import CHECK, listed
@@ -19,8 +20,9 @@ ENDINGS = (".mtx", ".mtx.gz", ".npz")
 def read_matrix(path: Path) -> Any:
     """A dense array or a CSR array of floats."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(f"{path} {what}. Give the name of a file with a matrix.", USAGE)
+        raise UserError(
+            f"{path} {why_no_file(path)}. Give the name of a file with a matrix.", USAGE
+        )
     if not path.name.lower().endswith(ENDINGS):
         raise UserError(
             f"the ending of {path} tells the format and must be one of {', '.join(ENDINGS)}.", USAGE

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.files import why_no_file
 from pinvlearn._core.sparse import csr_from_parts
 
 Block: TypeAlias = tuple[Any, ...]
@@ -315,12 +316,16 @@ def _listed(paths: Paths, suffix: str) -> list[str]:
     given = [paths] if isinstance(paths, str | PathLike) else paths
     files: list[Path] = []
     for path in map(Path, given):
-        files += sorted(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+        # Hidden files are drafts of someone who is writing.
+        inside = (file for file in path.glob(f"*{suffix}") if not file.name.startswith("."))
+        files += sorted(inside) if path.is_dir() else [path]
     if not files:
         raise ValueError(f"{paths!r} holds no file that ends in {suffix}.")
     for path in files:
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder; its files are not searched for. Name it itself.")
         if not path.is_file():
-            raise FileNotFoundError(f"{path} does not exist.")
+            raise FileNotFoundError(f"{path} {why_no_file(path)}.")
     return [str(path.absolute()) for path in files]
 
 
