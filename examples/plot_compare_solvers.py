@@ -27,7 +27,7 @@ X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 plain = {"alpha": 0.0, "loo_scoring": None}
 runs = {
     name: {"solver": name, **plain}
-    for name in ("svd", "qr", "fast-svd", "grad-svd", "eigen", "cholesky", "auto")
+    for name in ("exact", "qr", "adaptive", "adaptive-flat", "gram", "cholesky", "auto")
 }
 runs["auto, alpha by leave-one-out"] = {}
 

@@ -23,7 +23,7 @@ from pinvlearn import SVDImputer
 imputers = {
     "mean": SimpleImputer(),
     "KNN": KNNImputer(),
-    "soft": SVDImputer(method="soft", random_state=0),
+    "soft": SVDImputer(solver="soft", random_state=0),
     "SVDImputer": SVDImputer(random_state=0),
 }
 SVDImputer().fit_transform([[1.0, np.nan], [2.0, 1.0], [0.0, 3.0]])  # compiles, the first time

@@ -26,7 +26,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 GAMMA = 0.05
 
-exact = KernelELMClassifier(gamma=GAMMA, approximation="exact").fit(X_train, y_train)
+exact = KernelELMClassifier(gamma=GAMMA, solver="exact").fit(X_train, y_train)
 print(f"{len(X_train)} rows, alpha {exact.alpha_:.2g}, test {exact.score(X_test, y_test):.4f}")
 print(exact.report_)
 
@@ -58,12 +58,12 @@ figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for name, style in (("nystroem", "o-"), ("rpcholesky", "s-"), ("randomized", "v-")):
     points = []
     for rank in RANKS:
-        model, seconds = fitted(approximation=name, rank=rank)
+        model, seconds = fitted(solver=name, rank=rank)
         points.append((seconds, 100 * model.score(X_test, y_test)))
     ax.semilogx(*zip(*points, strict=True), style, label=name)
     cells = [f"{seconds:7.4f} s {score:5.1f} %" for seconds, score in points]
     print(f"{name:<11}" + "".join(f"{cell:>18}" for cell in cells))
-model, seconds = fitted(approximation="exact")
+model, seconds = fitted(solver="exact")
 ax.semilogx(seconds, 100 * model.score(X_test, y_test), "kX", label="exact")
 print(f"{'exact':<11}{seconds:16.4f} s {100 * model.score(X_test, y_test):5.1f} %")
 ax.set(xlabel="seconds to fit", ylabel="test accuracy, %")
@@ -77,7 +77,7 @@ plt.show()
 # ``rank="auto"`` doubles k until generalised cross-validation gains little, and says where it
 # stopped.
 
-model = KernelELMClassifier(gamma=GAMMA, approximation="rpcholesky", random_state=0)
+model = KernelELMClassifier(gamma=GAMMA, solver="rpcholesky", random_state=0)
 model.fit(X_train, y_train)
 print(f"rank {model.rank_}, alpha {model.alpha_:.2g}, test {model.score(X_test, y_test):.4f}")
 print(model.report_)
@@ -96,9 +96,9 @@ print(f"{'alpha':>8} {'Eq. (20)':>9} {'consistent':>11} {'exact':>7}")
 for alpha in ALPHAS:
     scores = []
     for options in (
-        {"approximation": "randomized", "rank": 100, "consistent": False},
-        {"approximation": "randomized", "rank": 100, "consistent": True},
-        {"approximation": "exact"},
+        {"solver": "randomized", "rank": 100, "consistent": False},
+        {"solver": "randomized", "rank": 100, "consistent": True},
+        {"solver": "exact"},
     ):
         model = KernelELMClassifier(
             gamma=GAMMA,

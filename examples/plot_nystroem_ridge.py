@@ -122,7 +122,7 @@ for mine, theirs in PAIRS:
 # What the path costs
 # -------------------
 #
-# Fitting on the same whitened features with ever longer paths, to see what a ridge more costs each.
+# Fitting on the same whitened features with ever longer paths shows what each further ridge costs.
 
 H = nystroem.transform(X_train)
 for count in (1, 8, 31):

@@ -16,7 +16,7 @@ import numpy as np
 
 import pinvlearn as pl
 from pinvlearn.readout.factors import Problem, Spectral
-from pinvlearn.readout.solvers import FastSVD
+from pinvlearn.readout.solvers import AdaptiveSVD
 
 rng = np.random.default_rng(0)
 X = np.sort(rng.uniform(-3.0, 3.0, 300))[:, None]
@@ -68,7 +68,7 @@ class LeadingDirections:
 size = {"n_hidden": 200, "activation": softplus, "scale": 4.0, "random_state": 0}
 models = {
     "leave-one-out ridge": pl.ELMRegressor(**size),
-    "own stop rule": pl.ELMRegressor(**size, alpha=0.0, solver=FastSVD(a_hundredth)),
+    "own stop rule": pl.ELMRegressor(**size, alpha=0.0, solver=AdaptiveSVD(a_hundredth)),
     "own solver": pl.ELMRegressor(**size, alpha=0.0, solver=LeadingDirections(12)),
 }
 _, ax = plt.subplots(layout="constrained")

@@ -68,7 +68,7 @@ print("a newcomer with six comedies is shown", ", ".join(films[best[0]]))
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 LearningCurveDisplay.from_estimator(
-    PartialSVD(5, method="als", random_state=0),
+    PartialSVD(5, solver="als", random_state=0),
     pairs,
     values,
     train_sizes=np.linspace(0.2, 1.0, 5),

@@ -151,6 +151,25 @@ def sparse(m: int = M, n: int = N, dtype=np.float64) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array(A @ scipy.sparse.diags_array(0.9 ** np.arange(n))).astype(dtype)
 
 
+def skewed(m=600, n=120, density=0.04, seed=0, dtype=float):
+    """Rows and columns of very unequal degree, as of words in documents."""
+    rng = np.random.default_rng(seed)
+    chance = np.outer(rng.pareto(1.5, m) + 0.2, rng.pareto(1.0, n) + 0.1)
+    A = rng.random((m, n)) < np.minimum(chance * density / chance.mean(), 0.9)
+    return scipy.sparse.csr_array(A.astype(dtype))
+
+
+def defective():
+    """Repeated rows and columns, empty ones, and columns that are sums of others."""
+    A = skewed().toarray()
+    A[100:200] = A[300:400]
+    A[[3, 50, 599]] = 0.0
+    A[:, [7, 80]] = 0.0
+    A[:, 20:30] = A[:, 30:40]
+    A[:, 90] = A[:, 91] + A[:, 92]
+    return scipy.sparse.csr_array(A)
+
+
 def explicit_zeros() -> scipy.sparse.csr_array:
     A = sparse()
     A.data[::3] = 0.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pinvlearn.completion import descent
+
 ERROR_CONSTANT = 10.0 * np.sqrt(2.0 / np.pi)
 
 
@@ -96,3 +98,45 @@ def generalised_cross_validation(H, Y, alpha):
     hat = Z @ np.linalg.solve(Z.T @ Z + alpha * np.eye(H.shape[1]), Z.T) + 1.0 / n
     residual = Y - hat @ Y
     return n * np.mean(np.sum(residual**2, axis=0)) / (n - np.trace(hat)) ** 2
+
+
+def descend_plainly(
+    starts,
+    columns,
+    residual,
+    u,
+    v,
+    rate,
+    annealing,
+    alpha,
+    first,
+    last,
+    previous,
+    earlier_penalty,
+    min_improvement,
+    min_epochs,
+    limit,
+    work,
+):
+    """One factor of the descent as [LingPipe]'s documentation prints it."""
+    penalised = squared = 0.0
+    for epoch in range(first, last):
+        step = rate / (1.0 + epoch / annealing)
+        squared = sizes = 0.0
+        for i in range(len(u)):
+            for e in range(starts[i], starts[i + 1]):
+                j = columns[e]
+                old_u, old_v = u[i], v[j]
+                error = residual[e] - old_u * old_v
+                squared += error * error
+                sizes += old_u * old_u + old_v * old_v
+                u[i] += step * (error * old_v - alpha * old_u)
+                v[j] += step * (error * old_u - alpha * old_v)
+        if not squared <= limit:
+            return epoch + 1, np.inf, np.inf, descent.HAS_DIVERGED
+        penalised = squared + alpha * sizes + earlier_penalty
+        improvement = abs(previous - penalised) / (abs(previous) + abs(penalised) + 1e-300)
+        if previous >= 0.0 and epoch + 1 >= min_epochs and improvement < min_improvement:
+            return epoch + 1, penalised, squared, descent.CONVERGED
+        previous = penalised
+    return last, penalised, squared, descent.GO_ON

@@ -40,7 +40,11 @@ from pinvlearn import (
     RBFNetworkRegressor,
 )
 
-pytestmark = pytest.mark.xdist_group("dask")
+pytestmark = [
+    pytest.mark.xdist_group("dask"),
+    # What Dask said until 2025 of threads where a cluster is known, as it is to these tests.
+    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning"),
+]
 
 FRAME = pd.DataFrame(X, columns=NAMES).assign(y=Y, w=W)
 TIMEOUT = 300
@@ -140,7 +144,7 @@ def test_few_digits_are_refined_or_kept(scheduler):
     """Where a Gram summary has too few: the blocks are read again, or "qr" keeps the R factor."""
     bad = X @ np.diag(np.logspace(0, -7, 4)) @ (np.eye(4) - 0.5)  # a reflection: like scales
     estimator = PinvClassifier(alpha=1e-13, loo_scoring=None)
-    exact = clone(estimator).set_params(solver="svd").fit(bad, Y).decision_function(bad)
+    exact = clone(estimator).set_params(solver="exact").fit(bad, Y).decision_function(bad)
     for solver in ("auto", "qr"):
         estimator.set_params(solver=solver)
         model = pinvlearn.dask.fit(estimator, *arrays(bad, Y))
@@ -179,7 +183,7 @@ def test_workers_that_do_not_limit_blas_themselves(dask_client):
     dask_client.run(allow_two)
     assert set().union(*dask_client.run(threads).values()) == {2}
     assert_same_bits(pinvlearn.dask.fit(ESTIMATOR, *arrays(X, Y)), serial())
-    assert set().union(*dask_client.run(threads).values()) == {1}
+    assert set().union(*dask_client.run(threads).values()) == {2}  # what it was
 
 
 def test_a_worker_killed_while_it_works(dask_client, tmp_path):
@@ -264,7 +268,7 @@ def test_bad_calls():
     with pytest.raises(TypeError, match="Pipeline cannot be fitted block by block"):
         fit(make_pipeline(StandardScaler(), ESTIMATOR), rows, y)
     with pytest.raises(TypeError, match="KernelELMClassifier cannot .* no fixed features"):
-        fit(KernelELMClassifier(approximation="exact"), rows, y)
+        fit(KernelELMClassifier(solver="exact"), rows, y)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -1,28 +1,13 @@
-"""Every example in a docstring runs and says what it prints."""
+"""Everything public is described and shown by an example (which pytest runs, as a doctest)."""
 
-import doctest
-import importlib
 import inspect
-import pkgutil
 
 import pytest
 
 import pinvlearn
+from pinvlearn.learners._base import documented
 
-OPTIONAL = ("pinvlearn.cli", "pinvlearn.__main__")
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(pinvlearn.__path__, "pinvlearn.")
-    if not module.name.startswith(OPTIONAL)
-]
 PUBLIC = {name: getattr(pinvlearn, name) for name in pinvlearn.__all__ if name != "solvers"}
-
-
-@pytest.mark.parametrize("name", ["pinvlearn", *MODULES])
-def test_examples(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    results = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
-    assert results.failed == 0
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -48,3 +33,27 @@ def test_methods_are_described(name):
         for method, value in vars(PUBLIC[name]).items():
             if not method.startswith("_") and (callable(value) or isinstance(value, property)):
                 assert inspect.getdoc(value), f"{name}.{method}"
+
+
+class _Documented(pinvlearn.ELMRegressor):
+    """A learner.
+
+    Parameters
+    ----------
+    {tail}
+
+    {attributes}
+    own_ : int
+        Its own.
+    """
+
+
+@pytest.mark.parametrize("compiled", [lambda doc: doc, inspect.cleandoc], ids=["as is", "dedented"])
+def test_shared_parameters_are_found_whether_or_not_the_compiler_dedents(compiled):
+    cls = type("_Documented", (_Documented,), {"__doc__": compiled(_Documented.__doc__)})
+    lines = inspect.getdoc(documented(cls)).splitlines()
+    headed = [line.split(" : ")[0] for line in lines if " : " in line and line[0] != " "]
+    parameters = list(inspect.signature(cls).parameters)
+    assert headed[: len(parameters)] == parameters
+    assert headed.index("coef_") < headed.index("own_")
+    assert lines[lines.index("Attributes") + 1] == "----------"

@@ -7,8 +7,8 @@ its best setting. The plain loop is the original's, compiled and otherwise left 
 run on movielens_1m, and the results must be the same to the last bit. Compilation happens once for
 an installation and is measured in a fresh process with an empty cache.
 
-Conclusion: on one thread `als`, `gibbs` and `funk` are each several times as fast as their nearest
-peer; on two the small solves scale as far as the second core is free.
+Conclusion: on one thread `als`, `gibbs` and `descent` are each several times as fast as their
+nearest peer; on two the small solves scale as far as the second core is free.
 """
 
 import argparse
@@ -31,11 +31,13 @@ from benchmarks.threads import limit
 from benchmarks.timing import race
 from pinvlearn import PartialSVD
 from pinvlearn._validation import check_triplets
-from pinvlearn.completion.als import als, both_ways, threads
+from pinvlearn.completion.als import als, both_ways, row_runner
 from pinvlearn.completion.descent import Descent, factor_at_a_time
 from pinvlearn.completion.gibbs import gibbs
 
-NAMES = {"speed-completion": "als, gibbs and funk against cmfrec, Surprise, myFM and a plain loop"}
+NAMES = {
+    "speed-completion": "als, gibbs and descent against cmfrec, Surprise, myFM and a plain loop"
+}
 ALPHA = 0.1
 EPOCHS = (1, 2, 3, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 80, 90, 100)
 WITHIN = 0.001
@@ -44,7 +46,7 @@ TARGETS = {
     "als, rank 50, iteration": 1.0,
     "als to its best": 5.0,
     "gibbs, rank 10, sweep": 3.0,
-    "funk, updates": 2.5,
+    "descent, updates": 2.5,
     "als, two threads": 1.6,
     "gibbs, two threads": 1.6,
 }
@@ -102,7 +104,7 @@ def _split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def _als(pairs: np.ndarray, ratings: np.ndarray, rank: int, iterations: int) -> PartialSVD:
     model = PartialSVD(
-        rank, method="als", alpha=ALPHA, max_iter=iterations, random_state=0, n_jobs=1
+        rank, solver="als", alpha=ALPHA, max_iter=iterations, random_state=0, n_jobs=1
     )
     return model.fit(pairs, ratings)
 
@@ -145,11 +147,10 @@ def _fixed_als(pairs: np.ndarray, ratings: np.ndarray, rank: int, count: int) ->
     """ALS without the stop, so that the number of iterations is what it says."""
     shape = tuple(int(x) + 1 for x in pairs.max(axis=0))
     scaled = (ratings - ratings.mean()) / ratings.std()
-    with threads(1) as run_rows:
-        return als(
-            both_ways(pairs[:, 0], pairs[:, 1], scaled, shape), rank, ALPHA,
-            max_iter=count, tol=0.0, rng=np.random.default_rng(0), run=run_rows,
-        )  # fmt: skip
+    return als(
+        both_ways(pairs[:, 0], pairs[:, 1], scaled, shape), rank, ALPHA,
+        max_iter=count, tol=0.0, rng=np.random.default_rng(0), run=row_runner(1),
+    )  # fmt: skip
 
 
 def to_best(args: argparse.Namespace) -> Iterator[Record]:
@@ -194,7 +195,7 @@ def sweeps(args: argparse.Namespace) -> Iterator[Record]:
     few, many = 12, 72
 
     def ours(count: int) -> Any:
-        model = PartialSVD(10, method="gibbs", max_iter=count, random_state=0, n_jobs=1)
+        model = PartialSVD(10, solver="gibbs", max_iter=count, random_state=0, n_jobs=1)
         return model.fit(pairs, ratings)
 
     racers = {f"ours {n}": lambda n=n: ours(n) for n in (few, many)}
@@ -229,7 +230,7 @@ def updates(args: argparse.Namespace) -> Iterator[Record]:
     finish = timings["ours"].value.report.seconds
     share = 100 * finish["orthonormal"] / finish["descent"]
     yield compared(
-        "funk, updates", "funk, million updates per CPU second", plain_funk.NAME, *rates,
+        "descent, updates", "descent, million updates per CPU second", plain_funk.NAME, *rates,
         note=f"Singular values differ by {same:.1g}; the orthonormal finish is {share:.2f} % of "
         "the fit.",
     )  # fmt: skip
@@ -243,13 +244,13 @@ def two_threads(args: argparse.Namespace) -> Iterator[Record]:
     sides = both_ways(pairs[:, 0], pairs[:, 1], scaled, shape)
 
     def run_als(jobs: int) -> Any:
-        with threads(jobs) as rows, limit(1):
-            rng = np.random.default_rng(0)
+        with limit(1):
+            rng, rows = np.random.default_rng(0), row_runner(jobs)
             return als(sides, 20, ALPHA, max_iter=6, tol=0.0, rng=rng, run=rows)
 
     def run_gibbs(jobs: int) -> Any:
-        with threads(jobs) as rows, limit(1):
-            rng = np.random.default_rng(0)
+        with limit(1):
+            rng, rows = np.random.default_rng(0), row_runner(jobs)
             counts = {"sweeps": 6, "burn_in": 2, "n_samples": 4}
             return gibbs(sides, 20, biases=True, rng=rng, run=rows, **counts)
 
@@ -275,7 +276,7 @@ from benchmarks.memory import peak_bytes
 from benchmarks.files import load_ratings
 from pinvlearn import PartialSVD
 pairs, ratings, _ = load_ratings("movielens_1m")
-PartialSVD(50, method={method!r}, alpha={alpha}, random_state=0).fit(pairs, ratings)
+PartialSVD(50, solver={method!r}, alpha={alpha}, random_state=0).fit(pairs, ratings)
 print(peak_bytes() / 2**30)
 """
 COMPILE = """
@@ -287,8 +288,8 @@ table = np.random.default_rng(0).random((40, 3)) @ np.random.default_rng(1).rand
 took = []
 for fit in (
     lambda: partial_svd(*pairs.T, values, (40, 40), rank=2),
-    lambda: PartialSVD(2, method="als", alpha=0.1).fit(pairs, values),
-    lambda: PartialSVD(30, method="als", alpha=0.1).fit(pairs, values),
+    lambda: PartialSVD(2, solver="als", alpha=0.1).fit(pairs, values),
+    lambda: PartialSVD(30, solver="als", alpha=0.1).fit(pairs, values),
     lambda: SVDImputer().fit_transform(np.where(np.eye(40) > 0, np.nan, table)),
 ):
     started = time.perf_counter()

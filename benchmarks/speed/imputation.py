@@ -41,8 +41,8 @@ PEERS: dict[str, Callable[[], Any]] = {
 }
 RACERS: dict[str, Callable[[], Any]] = {
     OURS: lambda: SVDImputer(random_state=0),
-    "soft": lambda: SVDImputer(method="soft", random_state=0),
-    "ppca": lambda: SVDImputer(method="ppca", random_state=0),
+    "soft": lambda: SVDImputer(solver="soft", random_state=0),
+    "ppca": lambda: SVDImputer(solver="ppca", random_state=0),
 } | PEERS
 
 

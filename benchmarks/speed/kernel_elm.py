@@ -208,12 +208,12 @@ def _svc(split: Split, setting: Setting, rank: None, seed: int) -> Any:
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    NYSTROEM: partial(_ours, approximation="nystroem"),
-    PIVOTED: partial(_ours, approximation="rpcholesky"),
+    NYSTROEM: partial(_ours, solver="nystroem"),
+    PIVOTED: partial(_ours, solver="rpcholesky"),
     PEER: _peer,
-    SAMPLED: partial(_ours, approximation="randomized"),
-    EXACT: partial(_ours, approximation="exact"),
-    SINGLE: partial(_ours, approximation="exact", single_precision=True),
+    SAMPLED: partial(_ours, solver="randomized"),
+    EXACT: partial(_ours, solver="exact"),
+    SINGLE: partial(_ours, solver="exact", single_precision=True),
     RIDGE: _kernel_ridge,
     SVC: _svc,
 }

@@ -41,7 +41,7 @@ SETS = (
     "magic04",
     "letter",
 )
-SOLVERS = ("svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr", "auto")
+SOLVERS = ("exact", "adaptive", "adaptive-flat", "cholesky", "gram", "qr", "auto")
 YARDSTICK, RIDGE = "lapack svd", "sklearn ridge"
 ACCURACY_MARGIN = 0.2
 TIME_TARGET, LETTER_TARGET, AUTO_TARGET = 0.20, 0.25, 1.2
@@ -169,7 +169,7 @@ def _summary(records: Sequence[Record], timer: str) -> list[Record]:
     `gain` is over the yardstick, `gain_here` over the exact SVD at the same alpha.
     """
     yardstick = {_fold_key(r): r for r in records if r["method"] == YARDSTICK}
-    exact = {(*_fold_key(r), r["ridge"]): r for r in records if r["method"] == "svd"}
+    exact = {(*_fold_key(r), r["ridge"]): r for r in records if r["method"] == "exact"}
     grouped: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         key = (record["dataset"], record["ridge"], record["method"])

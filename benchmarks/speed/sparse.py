@@ -73,11 +73,11 @@ def peers(k: int) -> dict[str, list[Run]]:
         OURS: [ours()],
         **{name: [run] for name, run in gram_eigh.decompositions(k).items()},
         "sklearn randomized_svd": [sklearn(count) for count in (2, 4, 7, 12, 20)],
-        "frPCA": [ours(method="frpca", n_power=passes) for passes in (11, 15, 21, 31)],
+        "frPCA": [ours(solver="frpca", n_power=passes) for passes in (11, 15, 21, 31)],
         "svds(arpack)": [scipy_svds("arpack", tol) for tol in (1e-2, 0.0)],
         "svds(propack)": [scipy_svds("propack", tol) for tol in (1e-2, 0.0)],
-        "RandPI": [ours(method="randomized", n_oversamples=k, n_power=0)],
-        "fastpi": [ours(method="fastpi")],
+        "RandPI": [ours(solver="randomized", n_oversamples=k, n_power=0)],
+        "fastpi": [ours(solver="fastpi")],
         **{name: [run] for name, run in fastpi_dense.decompositions(k).items()},
     }
 
@@ -157,7 +157,7 @@ def optimal_error(A: Any, k: int, most_columns: int) -> float:
     if A.shape[1] <= most_columns:
         squares = scipy.linalg.eigvalsh((A.T @ A).toarray())[::-1]
         return float(np.sqrt(squares[k:].clip(min=0.0).sum()))
-    found = pinvlearn.svd(A, k, method="chebyshev", n_power=3, rng=1)
+    found = pinvlearn.svd(A, k, solver="chebyshev", n_power=3, rng=1)
     return float(found.report.error)
 
 

@@ -31,9 +31,9 @@ TUNING_ROWS = 5000
 Options = dict[str, Any]
 Grid = Mapping[str, Sequence[Any]]
 
-OURS_START: Options = {"scaling": "standard", "kernel": "laplace", "width": 1.0, "alpha": 0.03}
+OURS_START: Options = {"scaling": "standard", "kernel": "laplacian", "width": 1.0, "alpha": 0.03}
 OURS_STAGES: tuple[Grid, ...] = (
-    {"scaling": ("standard", "ranks"), "kernel": ("laplace", "rbf")},
+    {"scaling": ("standard", "ranks"), "kernel": ("laplacian", "rbf")},
     {"width": (0.25, 1.0, 4.0)},
     {"alpha": (0.003, 0.01, 0.03, 0.1, 0.3)},
 )
@@ -71,9 +71,9 @@ def ours(X: np.ndarray, y: np.ndarray, task: str, seed: int) -> tuple[Any, Optio
     exact = len(X) <= EXACT_ROWS
 
     def model(options: Options, rank: int, alpha: Any) -> Any:
-        how = {"approximation": "exact"}
+        how = {"solver": "exact"}
         if not exact:
-            how = {"approximation": "rpcholesky", "rank": rank, "random_state": seed}
+            how = {"solver": "rpcholesky", "rank": rank, "random_state": seed}
         learner = cls(
             kernel=options["kernel"], gamma=options["width"] / X.shape[1], alpha=alpha, **how
         )

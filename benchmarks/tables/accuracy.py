@@ -9,7 +9,7 @@ machine.
 Conclusion: the kernel machine lies on average 0.16 points below the better peer of each set, and
 above either peer on the mean. It wins on satimage and optdigits; it loses to boosted trees on
 magic04, segment and, narrowly, chess and spambase, to the support vector machine on waveform, and
-to both on nursery. Mostly it chooses Laplace kernels. Tuning and fit take it three to nineteen
+to both on nursery. Mostly it chooses Laplacian kernels. Tuning and fit take it three to nineteen
 times as long as the support vector machine, and half to four times as long as the trees, on magic04
 twelve times. The grids were made while looking at folds of another seed, so these folds are new.
 """

@@ -100,8 +100,8 @@ def _cut_off_note(rcond: float) -> str:
 def methods(rcond: float) -> dict[str, dict[str, Any]]:
     """Options of the estimator for each method; none for the default."""
     solvers = {
-        "FastSVD": "fast-svd",
-        "GradFastSVD": "grad-svd",
+        "FastSVD": "adaptive",
+        "GradFastSVD": "adaptive-flat",
         "SVD": pinvlearn.readout.solvers.ExactSVD(rcond=rcond),
     }
     papers = {

@@ -35,7 +35,7 @@ from benchmarks.files import random_split
 from benchmarks.result import Record, Result
 from benchmarks.sparse_sets import SETS, load_sparse
 from benchmarks.tables import _js20_pages as pages
-from pinvlearn.linalg.driver import METHODS
+from pinvlearn.linalg.driver import DECOMPOSITIONS
 
 NAMES = {"js20": "[JS20] Table 3, Figs. 4 to 6: sparse pseudo-inverses over the rank ratio"}
 STATISTICS, RACE, LEARNING, PATH = "statistics", "race", "learning", "path"
@@ -45,14 +45,14 @@ Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def _ours(method: str) -> Callable[[Any, int], Factors]:
     def run(A: Any, rank: int) -> Factors:
-        found = pinvlearn.svd(A, rank, method=method, rng=0)
+        found = pinvlearn.svd(A, rank, solver=method, rng=0)
         return found.U, found.s, found.Vt
 
     return run
 
 
 def _randpi(A: Any, rank: int) -> Factors:
-    found = pinvlearn.svd(A, rank, method="randomized", n_oversamples=rank, n_power=0, rng=0)
+    found = pinvlearn.svd(A, rank, solver="randomized", n_oversamples=rank, n_power=0, rng=0)
     return found.U, found.s, found.Vt
 
 
@@ -60,7 +60,7 @@ RACERS: dict[str, Callable[[Any, int], Factors]] = {
     "auto": _ours("auto"),
     "fastpi": _ours("fastpi"),
     "RandPI": _randpi,
-    "KrylovPI": _ours("svds"),
+    "KrylovPI": _ours("arpack"),
     "frPCA": _ours("frpca"),
     "gram": _ours("gram"),
     "chebyshev": _ours("chebyshev"),
@@ -69,7 +69,7 @@ RACERS: dict[str, Callable[[Any, int], Factors]] = {
 GROWTH = {"auto": 0.7, "gram": 0.5, "fastpi": 0.8}
 """How the time grows with the rank ratio, as a power of it; 1.3 for the others."""
 
-NEEDS = {"fastpi": "fastpi", "KrylovPI": "svds", "frPCA": "frpca", "chebyshev": "chebyshev"}
+NEEDS = {"fastpi": "fastpi", "KrylovPI": "arpack", "frPCA": "frpca", "chebyshev": "chebyshev"}
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "rank 0.3, no ridge (the paper)": {"rank_ratio": 0.3, "alpha": 0.0},
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Statistics, then the race, then the learners."""
-    methods = [name for name in RACERS if NEEDS.get(name, "gram") in METHODS]
+    methods = [name for name in RACERS if NEEDS.get(name, "gram") in DECOMPOSITIONS]
     pieces: list[dict[str, Any]] = []
     for dataset in args.datasets:
         pieces.append({"kind": STATISTICS, "dataset": dataset})

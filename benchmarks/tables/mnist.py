@@ -109,7 +109,7 @@ def rbf(width: float, part: float = 1.0) -> Fit:
 def elm(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
     """One random layer; the ridge by generalised cross-validation."""
     return ELMClassifier(
-        args.hidden, activation="tanh", weights="orthogonal", solver="eigen", loo_scoring=None,
+        args.hidden, activation="tanh", weights="orthogonal", solver="gram", loo_scoring=None,
         random_state=args.seed,
     ).fit(X, y)  # fmt: skip
 
@@ -119,7 +119,7 @@ def deep(*layers: int, **options: Any) -> Fit:
 
     def fit(args: argparse.Namespace, X: np.ndarray, y: np.ndarray) -> Any:
         return DeepELMClassifier(
-            layers, n_hidden=args.hidden, activation="tanh", solver="eigen", loo_scoring=None,
+            layers, n_hidden=args.hidden, activation="tanh", solver="gram", loo_scoring=None,
             random_state=args.seed, **options,
         ).fit(X, y)  # fmt: skip
 

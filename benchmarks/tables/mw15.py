@@ -42,9 +42,9 @@ from benchmarks.published import mw15
 from benchmarks.published.mw15 import FRACTIONS
 from benchmarks.result import Record, Result, Table, measured
 from benchmarks.tables._mw15_sets import DRAWN, NOTES, Split, chosen, make_split
+from pinvlearn import lowrank_psd
 from pinvlearn.features.random_layer import RandomLayer
-from pinvlearn.linalg import lowrank_psd
-from pinvlearn.readout.solvers import Woodbury
+from pinvlearn.readout.solvers import RandomizedSVD
 
 NAMES = {
     "mw15-2": "Table 2 of [MW15]: 1000 sigmoid units, HHᵀ approximated",
@@ -152,7 +152,7 @@ def _linear(name: str, split: Split, trial: int) -> Iterator[Record]:
         yield {"method": EXACT, **_fitted(_kernel_machine(machine, "exact"), split)}
     rank = split.X_train.shape[1]
     K = split.X_train @ split.X_train.T
-    found = lowrank_psd(K, rank, method="randomized", rng=trial)
+    found = lowrank_psd(K, rank, solver="randomized", rng=trial)
     K -= found.F @ found.F.T
     norm = float(np.linalg.norm(K))
     del K, found
@@ -184,7 +184,7 @@ def _units(name: str, split: Split, trial: int) -> Iterator[Record]:
     for fraction in FRACTIONS:
         rank = round(fraction * len(split.y_train))
         for method, used in ((PAPER, log_c), (REPAIRED, exact_log_c)):
-            solver = Woodbury(rank=rank, consistent=method == REPAIRED)
+            solver = RandomizedSVD(rank=rank, consistent=method == REPAIRED)
             model = _machine(layer, solver, 2.0**-used, trial)
             found = _fitted(model, split)
             yield {"method": method, "k": fraction, "norm": None, "log_c": used, **found}
@@ -224,7 +224,7 @@ def _chosen_log_c(split: Split) -> int:
         split.X_train, split.y_train, test_size=0.25, stratify=split.y_train, random_state=0
     )
     layer = _layer(split, np.random.default_rng(0))
-    solver = Woodbury(rank=round(FRACTIONS[-1] * len(y)), consistent=False)
+    solver = RandomizedSVD(rank=round(FRACTIONS[-1] * len(y)), consistent=False)
     scores = {
         log_c: _machine(layer, solver, 2.0**-log_c, 0).fit(X, y).score(X_held, y_held)
         for log_c in LOG_C
@@ -236,7 +236,7 @@ def _kernel_machine(
     machine: Mapping[str, Any], approximation: str, **options: Any
 ) -> pinvlearn.KernelELMClassifier:
     return pinvlearn.KernelELMClassifier(
-        approximation=approximation,
+        solver=approximation,
         fit_intercept=False,
         loo_scoring=None,
         n_jobs=1,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numbers
-import os
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse
+from pinvlearn._core.checks import is_number, number, whole_number
+from pinvlearn._core.machine import available_memory, processors
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.stop import Stop
+
+FLOATS = (np.float64, np.float32)
+"""Number types that are taken as they are; others become the first."""
 
 
 def check_matrix(A: Any, name: str = "A") -> Matrix:
@@ -27,7 +32,7 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         A = scipy.sparse.csr_array(A)
         entries = A.data
     else:
-        if scipy.sparse.issparse(A) or hasattr(A, "toarray"):
+        if hasattr(A, "toarray"):
             raise TypeError(f"{name} of type {type(A).__name__} is not a supported matrix.")
         A = entries = np.asarray(A)
     if A.ndim != 2:
@@ -130,6 +135,67 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
     )
 
 
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any = FLOATS, least: int = 1, finite: bool = True
+) -> Matrix:
+    """The rows of a new fit, or (``reset=False``) later ones, of a fitted estimator.
+
+    A new fit records the number and the names of the columns, and later rows must agree.  What else
+    is allowed, the estimator's tags say.  ``finite=False`` leaves infinity and NaN to the caller.
+    """
+    if not reset:
+        check_is_fitted(estimator)
+    check_sparse(X)
+    tags = estimator.__sklearn_tags__().input_tags
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr" if tags.sparse else False,
+        dtype=dtype,
+        ensure_all_finite="allow-nan" if tags.allow_nan else False,
+        ensure_min_samples=least,
+        reset=reset,
+    )
+    if finite and not tags.allow_nan:
+        check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scipy.sparse.csr_array(X) if is_sparse(X) else X
+
+
+def check_rows_and_targets(
+    estimator: Any, X: Any, y: Any, *, dtype: Any = FLOATS
+) -> tuple[Matrix, Any]:
+    """The rows of a new fit, as `check_rows` has them, and as many targets."""
+    check_sparse(X)
+    check_sparse(y, "y")
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
+        dtype=dtype,
+        multi_output=True,
+        ensure_all_finite=False,
+    )
+    check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scipy.sparse.csr_array(X) if is_sparse(X) else X, y
+
+
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Record the names of a frame's columns in a new fit, or compare them with those of the fit."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
+
+
+def check_outputs(X: Any, n_components: int) -> Array:
+    """Rows as a transformer with so many components has returned them."""
+    outputs: Array = check_array(X, dtype=FLOATS)
+    if outputs.shape[1] != n_components:
+        raise ValueError(
+            f"X has {outputs.shape[1]} columns, and the model {n_components} components; give rows "
+            "as transform returns them."
+        )
+    return outputs
+
+
 def check_symmetric(K: Matrix) -> None:
     """A precomputed kernel of the training rows must be square and symmetric."""
     if K.shape[0] != K.shape[1]:
@@ -143,6 +209,18 @@ def check_symmetric(K: Matrix) -> None:
             "A precomputed kernel must be symmetric; K and its transpose differ by up to "
             f"{difference:.3g}."
         )
+
+
+def check_kernel_matrix(K: Any) -> int:
+    """n of an n × n matrix, which must be finite and symmetric if it is an array."""
+    shape = getattr(K, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
+    if not callable(K):
+        K = np.asarray(K)
+        check_finite(K, name="K")
+        check_symmetric(K)
+    return int(shape[0])
 
 
 def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int]) -> int | None:
@@ -163,20 +241,6 @@ def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int
     return int(rank)
 
 
-def available_memory() -> int | None:
-    """Bytes that can be had without swapping, or None where the system does not say."""
-    try:
-        with open("/proc/meminfo") as lines:
-            found = dict(line.split(":", 1) for line in lines)
-        return int(found["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
 def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
     """Raise before anything is allocated where a decomposition cannot fit."""
     available = available_memory()
@@ -185,6 +249,17 @@ def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
         raise MemoryError(
             f"{what.capitalize()} of a matrix of shape {shape} need about {needed / 2**30:.1f} GiB "
             f"and {available / 2**30:.1f} GiB are free; ask for a smaller rank or rank_ratio."
+        )
+
+
+def check_kernel_memory(n: int, bytes_per_entry: float) -> None:
+    """Raise before any of an n × n kernel matrix is allocated where it cannot fit."""
+    needed, available = bytes_per_entry * n**2, available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor and "
+            f'{available / 2**30:.1f} GiB are free. Use solver="rpcholesky" or "nystroem", '
+            "which need n·rank entries."
         )
 
 
@@ -203,21 +278,17 @@ def check_count(name: str, value: Any, least: int = 0) -> int | None:
     """None or an integer of at least `least`."""
     if value is None:
         return None
-    if not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
-    return int(value)
+    return whole_number(name, value, least)
 
 
 def check_jobs(n_jobs: Any) -> int | None:
     """Threads as scikit-learn's `n_jobs` gives them: None for the caller's default, -1 for all."""
-    return os.cpu_count() if n_jobs == -1 else check_count("n_jobs", n_jobs, least=1)
+    return processors() if n_jobs == -1 else check_count("n_jobs", n_jobs, least=1)
 
 
 def check_size(name: str, value: Any) -> int:
     """An integer of at least 1."""
-    if not isinstance(value, numbers.Integral) or int(value) < 1:
-        raise ValueError(f"{name}={value!r} must be an integer of at least 1.")
-    return int(value)
+    return whole_number(name, value, least=1)
 
 
 def check_sizes(name: str, values: Any) -> list[int]:
@@ -241,19 +312,20 @@ def check_rank_or_share(name: str, value: Any) -> int | float:
     return int(value)
 
 
-def check_number(name: str, value: Any, *, rule: str = "a finite number") -> float:
+def check_number(name: str, value: Any) -> float:
     """A finite number."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not number or not np.isfinite(float(value)):
-        raise ValueError(f"{name}={value!r} must be {rule}.")
-    return float(value)
+    return number(name, value)
 
 
 def check_nonnegative(name: str, value: Any) -> float:
     """A finite number of at least 0."""
-    rule = "a finite number of at least 0"
-    if check_number(name, value, rule=rule) < 0.0:
-        raise ValueError(f"{name}={value!r} must be {rule}.")
+    return number(name, value, least=0.0)
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number in [0, 1)."""
+    if not is_number(value) or not 0.0 <= value < 1.0:
+        raise ValueError(f"{name}={value!r} must be a number in [0, 1).")
     return float(value)
 
 
@@ -266,10 +338,7 @@ def check_rcond(rcond: Any) -> float | None:
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    rule = "a finite number above 0"
-    if check_number(name, value, rule=rule) <= 0.0:
-        raise ValueError(f"{name}={value!r} must be {rule}.")
-    return float(value)
+    return number(name, value, above=0.0)
 
 
 def check_choice(name: str, value: Any, allowed: Any) -> str:

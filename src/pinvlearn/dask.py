@@ -16,8 +16,8 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from pinvlearn._core.arrays import Array, Matrix, slices
+from pinvlearn._core.threads import as_worker
 from pinvlearn.engines.dask import computed, fold
-from pinvlearn.engines.local import keep_one_blas_thread
 from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of
 from pinvlearn.learners._plans import planned
 
@@ -99,9 +99,9 @@ class _DaskRows(BlockRows):
 
 
 def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:
-    keep_one_blas_thread()
     plan, schema, function = shared
-    return pieces_of(plan, schema, function, number, block)
+    with as_worker():
+        return pieces_of(plan, schema, function, number, block)
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:

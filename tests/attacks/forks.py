@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 def outcomes(script: str, *arguments: object) -> dict[str, dict]:
     """How each case of a script of this folder ended, by its name."""
-    paths = [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, HERE / script, *map(str, arguments)],
         capture_output=True,

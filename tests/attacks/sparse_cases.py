@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from forks import run_each
+
+from attacks.forks import run_each
 
 ROWS, COLUMNS = 60, 8
 RNG = np.random.default_rng(0)

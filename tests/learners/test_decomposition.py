@@ -18,7 +18,7 @@ from pinvlearn.linalg.principal import likely_rank
 
 EPS = np.finfo(np.float64).eps
 DIGITS = load_digits().data
-METHODS = ["gram", "exact", "block-krylov", "randomized", "arpack"]
+SOLVERS = ["gram", "exact", "block-krylov", "randomized", "arpack"]
 BOTH = pytest.mark.parametrize("cls", [FastPCA, FastTruncatedSVD])
 PCA_ATTRIBUTES = (
     "components_",
@@ -74,11 +74,11 @@ def test_truncated_svd_is_scikit_learns(kind):
 
 
 @BOTH
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("shape", [(200, 50), (50, 200)])
-def test_sparse_rows_give_what_dense_rows_give(cls, method, shape):
+def test_sparse_rows_give_what_dense_rows_give(cls, solver, shape):
     X = scipy.sparse.random_array(shape, density=0.1, rng=1, format="csc")
-    option = {"algorithm" if cls is FastTruncatedSVD else "svd_solver": method}
+    option = {"algorithm" if cls is FastTruncatedSVD else "svd_solver": solver}
     model = cls(4, random_state=0, **option)
     assert_same_fit(clone(model).fit(X), clone(model).fit(X.toarray()))
     output = model.fit_transform(X)
@@ -87,10 +87,10 @@ def test_sparse_rows_give_what_dense_rows_give(cls, method, shape):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("method", "n_components"),
+    ("solver", "n_components"),
     [("block-krylov", 3), ("randomized", 3), ("arpack", 3), ("auto", Energy(0.3)), ("auto", 3)],
 )
-def test_sparse_rows_are_not_made_dense(cls, method, n_components, monkeypatch):
+def test_sparse_rows_are_not_made_dense(cls, solver, n_components, monkeypatch):
     X = scipy.sparse.random_array((1200, 1500), density=2e-3, rng=0, format="csr")
 
     def refuse(*_):
@@ -98,10 +98,10 @@ def test_sparse_rows_are_not_made_dense(cls, method, n_components, monkeypatch):
 
     monkeypatch.setattr(scipy.sparse.csr_array, "toarray", refuse)
     monkeypatch.setattr(scipy.sparse.csc_array, "toarray", refuse)
-    solver = "algorithm" if cls is FastTruncatedSVD else "svd_solver"
-    model = cls(n_components, random_state=0, **{solver: method}).fit(X)
+    option = {"algorithm" if cls is FastTruncatedSVD else "svd_solver": solver}
+    model = cls(n_components, random_state=0, **option).fit(X)
     assert model.transform(X).shape == (1200, model.n_components_)
-    if method == "auto" and n_components == 3:
+    if solver == "auto" and n_components == 3:
         assert model.report_.method == "block-krylov"
         assert "few" in model.report_.reason
 

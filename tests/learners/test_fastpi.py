@@ -10,11 +10,13 @@ from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.exceptions import NotFittedError
 
 import pinvlearn
-from pinvlearn import FastPIClassifier, precision_at_k
+from pinvlearn import FastPIClassifier, precision_at_k, svd
+from pinvlearn._validation import generator
 from pinvlearn.learners import fastpi
 from pinvlearn.readout import cells as _cells
+from pinvlearn.readout.choose import best_cell
 
-METHODS = ("auto", "exact", "gram", "randomized", "chebyshev", "fastpi", "frpca", "svds")
+SOLVERS = ("auto", "exact", "gram", "randomized", "chebyshev", "fastpi", "frpca", "arpack")
 
 
 def labelled(rng, m=90, n=30, L=7, density=0.2):
@@ -44,11 +46,11 @@ def left_out_oracle(X, Y, rank, alpha):
     return np.array(outputs)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_weights_are_the_filtered_pseudo_inverse(rng, method, alpha):
+def test_weights_are_the_filtered_pseudo_inverse(rng, solver, alpha):
     X, Y = labelled(rng)
-    model = FastPIClassifier(1.0, alpha, method=method, random_state=0).fit(X, Y)
+    model = FastPIClassifier(1.0, alpha, solver=solver, random_state=0).fit(X, Y)
     expected = oracle(X, Y, 30, alpha)
     assert model.coef_ == pytest.approx(expected.T, abs=1e-8 * np.abs(expected).max())
     assert model.decision_function(X) == pytest.approx(X @ expected, abs=1e-8)
@@ -58,16 +60,37 @@ def test_weights_are_the_filtered_pseudo_inverse(rng, method, alpha):
 
 def test_low_rank_as_in_the_paper(rng):
     X, Y = labelled(rng)
-    model = FastPIClassifier(0.3, 0.0, method="exact").fit(X, Y)
+    model = FastPIClassifier(0.3, 0.0, solver="exact").fit(X, Y)
     assert model.rank_ == 9
     assert model.coef_ == pytest.approx(oracle(X, Y, 9, 0.0).T, abs=1e-10)
 
 
+@pytest.mark.parametrize("ratio", [0.3, [0.1, 0.3], "auto"])
+def test_the_papers_algorithm_runs_where_it_is_asked_for(rng, ratio):
+    X, Y = labelled(rng)
+    model = FastPIClassifier(ratio, 0.0, solver="fastpi", random_state=0).fit(X, Y)
+    most = 1.0 if ratio == "auto" else 0.3
+    factors = svd(X, rank_ratio=most, solver="fastpi", rng=generator(0))
+    expected = factors.truncate(model.rank_).pinv() @ Y.toarray()
+    assert model.coef_ == pytest.approx(expected.T, abs=1e-10 * np.abs(expected).max())
+    assert model.report_.method == "fastpi"
+    assert model.report_.reason.startswith("chosen by the caller")
+    assert "reorder" in model.report_.seconds
+
+
+@pytest.mark.parametrize("ratio", [0.3, "auto"])
+def test_auto_says_that_it_does_not_take_the_papers_algorithm(rng, ratio):
+    X, Y = labelled(rng)
+    report = FastPIClassifier(ratio, 0.0).fit(X, Y).report_
+    assert report.method != "fastpi"
+    assert "auto leaves out fastpi, the algorithm of [JS20]" in report.reason
+
+
 def test_weights_are_kept_in_the_smaller_form(rng):
     X, Y = labelled(rng, m=40, n=60, L=50)
-    factored = FastPIClassifier(0.1, 0.0, method="exact").fit(X, Y)
+    factored = FastPIClassifier(0.1, 0.0, solver="exact").fit(X, Y)
     assert [w.shape for w in factored.weights_] == [(60, 4), (4, 50)]
-    product = FastPIClassifier(1.0, 0.0, method="exact").fit(X, Y)
+    product = FastPIClassifier(1.0, 0.0, solver="exact").fit(X, Y)
     assert [w.shape for w in product.weights_] == [(60, 50)]
     for model, rank in ((factored, 4), (product, 40)):
         expected = X @ oracle(X, Y, rank, 0.0)
@@ -79,7 +102,7 @@ def test_weights_are_kept_in_the_smaller_form(rng):
 def test_leave_one_out_is_refitting_without_the_row(rng, shape, scoring):
     X, Y = labelled(rng, *shape, density=0.5)
     ratios, alphas = [0.2, 0.6, 1.0], np.array([0.01, 1.0])
-    model = FastPIClassifier(ratios, alphas, method="exact", loo_scoring=scoring, k=2).fit(X, Y)
+    model = FastPIClassifier(ratios, alphas, solver="exact", loo_scoring=scoring, k=2).fit(X, Y)
     for i, rank in enumerate(model.ranks_):
         for j, alpha in enumerate(alphas):
             left_out = left_out_oracle(X, Y, rank, alpha)
@@ -92,7 +115,7 @@ def test_leave_one_out_is_refitting_without_the_row(rng, shape, scoring):
 
 def test_leave_one_out_where_every_row_can_be_fitted(rng):
     X, Y = labelled(rng, 25, 40, density=0.9)
-    model = FastPIClassifier([0.5, 1.0], 0.0, method="exact", loo_scoring="mse").fit(X, Y)
+    model = FastPIClassifier([0.5, 1.0], 0.0, solver="exact", loo_scoring="mse").fit(X, Y)
     K = (X @ X.T).toarray()
     inverse = np.linalg.inv(K)  # the left-out residual is (K⁻¹y)_i / (K⁻¹)_ii
     errors = inverse @ Y.toarray() / np.diag(inverse)[:, None]
@@ -102,7 +125,7 @@ def test_leave_one_out_where_every_row_can_be_fitted(rng):
 
 def test_generalised_cross_validation_is_its_formula(rng):
     X, Y = labelled(rng)
-    model = FastPIClassifier([0.2, 1.0], [0.1, 1.0], method="exact", loo_scoring=None).fit(X, Y)
+    model = FastPIClassifier([0.2, 1.0], [0.1, 1.0], solver="exact", loo_scoring=None).fit(X, Y)
     m, L = Y.shape
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     for i, rank in enumerate(model.ranks_):
@@ -115,16 +138,16 @@ def test_generalised_cross_validation_is_its_formula(rng):
 
 def test_choice_is_the_best_cell_and_prefers_more_ridge_and_less_rank():
     scores = np.array([[0.1, 0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.2, 0.1]])
-    assert _cells.best_cell(scores) == (0, 2)
+    assert best_cell(scores, np.arange(3.0)) == (0, 2)
     scores[1, 0] = 0.6
-    assert _cells.best_cell(scores) == (1, 0)
+    assert best_cell(scores, np.arange(3.0)) == (1, 0)
 
 
 @pytest.mark.parametrize("shape", [(90, 30), (90, 120)])
 def test_auto_takes_the_same_from_the_gram_matrix_and_from_the_svd(rng, shape):
     X, Y = labelled(rng, *shape)
     auto = FastPIClassifier(random_state=0).fit(X, Y)
-    given = FastPIClassifier(_cells.RATIOS, auto.alphas_, method="exact").fit(X, Y)
+    given = FastPIClassifier(_cells.RATIOS, auto.alphas_, solver="exact").fit(X, Y)
     assert auto.report_.method == "gram"
     assert (auto.rank_, auto.alpha_) == (given.rank_, given.alpha_)
     assert auto.loo_scores_ == pytest.approx(given.loo_scores_, abs=1e-12)
@@ -158,9 +181,9 @@ def test_ranks_stop_where_factors_grow_too_large(rng, monkeypatch):
     X, Y = labelled(rng, 30, 60)
     monkeypatch.setattr(fastpi, "FACTOR_ENTRIES", 7 * 12)
     assert FastPIClassifier().fit(X, Y).ranks_.tolist() == [1, 3, 6, 9, 12]
-    assert FastPIClassifier(method="exact").fit(X, Y).ranks_.tolist() == [1]
+    assert FastPIClassifier(solver="exact").fit(X, Y).ranks_.tolist() == [1]
     monkeypatch.setattr(fastpi, "FACTOR_ENTRIES", 97 * 12)
-    assert FastPIClassifier(method="exact").fit(X, Y).ranks_.tolist() == [1, 3, 6, 9, 12]
+    assert FastPIClassifier(solver="exact").fit(X, Y).ranks_.tolist() == [1, 3, 6, 9, 12]
     monkeypatch.setattr(fastpi, "GRAM_SIDE", 20)
     assert FastPIClassifier().fit(X, Y).ranks_.tolist() == [1, 3]
 
@@ -231,8 +254,8 @@ def test_one_class_for_each_row(classes):
 def test_two_classes_decide_as_two_columns_would(rng):
     X, Y = labelled(rng)
     y = Y.toarray()[:, 0].astype(int)
-    both = FastPIClassifier(0.5, 0.1, method="exact").fit(X, np.column_stack([1 - y, y]))
-    one = FastPIClassifier(0.5, 0.1, method="exact").fit(X, y)
+    both = FastPIClassifier(0.5, 0.1, solver="exact").fit(X, np.column_stack([1 - y, y]))
+    one = FastPIClassifier(0.5, 0.1, solver="exact").fit(X, y)
     assert np.array_equal(one.predict(X), both.decision_function(X).argmax(axis=1))
 
 
@@ -253,7 +276,7 @@ def test_rank_deficient_duplicated_and_empty(rng):
     X = scipy.sparse.csr_array(scipy.sparse.vstack([X, X, scipy.sparse.csr_array((3, 45))]))
     Y = scipy.sparse.csr_array(scipy.sparse.vstack([Y, Y, scipy.sparse.csr_array((3, 7))]))
     expected = np.linalg.pinv(X.toarray(), rcond=1e-10) @ Y.toarray()
-    whole = FastPIClassifier(1.0, 0.0, method="exact").fit(X, Y)
+    whole = FastPIClassifier(1.0, 0.0, solver="exact").fit(X, Y)
     assert whole.coef_ == pytest.approx(expected.T, abs=1e-10 * np.abs(expected).max())
     chosen = FastPIClassifier(alpha=0.0).fit(X, Y)
     assert chosen.ranks_[-1] == np.linalg.matrix_rank(X.toarray())
@@ -298,8 +321,8 @@ def test_saved_pickled_and_cloned(rng, tmp_path):
         ({"rank_ratio": []}, "1-D array"),
         ({"rank_ratio": None}, "1-D array"),
         ({"alpha": -1.0}, "at least 0"),
-        ({"method": "fastest"}, "choose one of"),
-        ({"method": "adaptive"}, "stop rule"),
+        ({"solver": "fastest"}, "choose one of"),
+        ({"solver": "adaptive"}, "choose one of"),
         ({"loo_scoring": "accuracy"}, "choose one of"),
         ({"k": 0}, "at least 1"),
     ],

@@ -11,7 +11,7 @@ from matrices import with_spectrum
 from pinvlearn import SVDImputer
 from pinvlearn.completion import impute
 
-METHODS = ("soft", "ppca")
+SOLVERS = ("soft", "ppca")
 
 
 def table(n=300, p=8, rank=3, noise=0.1, share=0.2, seed=0):
@@ -31,9 +31,9 @@ def error(filled, full=FULL, X=X):
     return np.sqrt(np.mean(((filled - full) / full.std(axis=0))[gaps] ** 2))
 
 
-@pytest.fixture(params=[*METHODS, "auto"])
+@pytest.fixture(params=[*SOLVERS, "auto"])
 def imputer(request):
-    return SVDImputer(method=request.param, random_state=0)
+    return SVDImputer(solver=request.param, random_state=0)
 
 
 def test_it_beats_the_mean(imputer):
@@ -41,7 +41,7 @@ def test_it_beats_the_mean(imputer):
     assert error(filled) < 0.35 * error(SimpleImputer().fit_transform(X))
     known = ~np.isnan(X)
     np.testing.assert_array_equal(filled[known], X[known])
-    assert imputer.report_.method == imputer.method_
+    assert imputer.report_.method == imputer.solver_
 
 
 def test_fit_transform_is_fit_then_transform(imputer):
@@ -71,13 +71,13 @@ def test_nothing_missing_nothing_changed(imputer):
     np.testing.assert_array_equal(imputer.fit_transform(FULL), FULL)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_rank_is_capped(method):
-    model = SVDImputer(2, method=method, random_state=0).fit(X)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_rank_is_capped(solver):
+    model = SVDImputer(2, solver=solver, random_state=0).fit(X)
     assert model.n_components_ == 2
     assert model.components_.shape == (2, 8)
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
-    assert error(SVDImputer(method=method, random_state=0).fit_transform(X)) < error(
+    assert error(SVDImputer(solver=solver, random_state=0).fit_transform(X)) < error(
         model.transform(X)
     )
 
@@ -88,16 +88,16 @@ def test_relevance_finds_the_rank():
     loadings /= np.linalg.norm(loadings, axis=0)  # the same share of noise in every column
     full = rng.standard_normal((2000, 3)) @ loadings + 0.3 * rng.standard_normal((2000, 12))
     gappy = np.where(rng.random(full.shape) < 0.2, np.nan, full)
-    model = SVDImputer(method="ppca", random_state=0).fit(gappy)
+    model = SVDImputer(solver="ppca", random_state=0).fit(gappy)
     assert model.n_components_ == 3
-    assert model.ridge_ == pytest.approx(0.09 / 1.09, rel=0.1)
-    assert SVDImputer(method="ppca").fit(rng.random((50, 6))).n_components_ <= 2
+    assert model.alpha_ == pytest.approx(0.09 / 1.09, rel=0.1)
+    assert SVDImputer(solver="ppca").fit(rng.random((50, 6))).n_components_ <= 2
 
 
 def test_auto_takes_the_better_one():
     model = SVDImputer(random_state=0).fit(X)
-    assert set(model.held_out_rmse_) == set(METHODS)
-    assert model.method_ == min(model.held_out_rmse_, key=model.held_out_rmse_.get)
+    assert set(model.held_out_rmse_) == set(SOLVERS)
+    assert model.solver_ == min(model.held_out_rmse_, key=model.held_out_rmse_.get)
     assert "held-out" in model.report_.reason
 
 
@@ -172,7 +172,7 @@ def test_small_tables(shape, imputer):
     [
         ({"n_components": 0}, "n_components=0"),
         ({"n_components": "all"}, "n_components='all'"),
-        ({"method": "mean"}, "'auto', 'soft', 'ppca'"),
+        ({"solver": "mean"}, "'auto', 'soft', 'ppca'"),
         ({"max_iter": 0}, "max_iter=0"),
     ],
 )

@@ -298,7 +298,7 @@ class TestAfterFit:
             again.partial_fit(rows[first.stop :], y[first.stop :])
             close(again, kind(30, **FIXED).fit(rows, y))
 
-    @pytest.mark.parametrize("solver", ["cholesky", "eigen", "auto"])
+    @pytest.mark.parametrize("solver", ["cholesky", "gram", "auto"])
     @pytest.mark.parametrize("alpha", ["auto", [1e-3, 1.0], 1e-9])
     def test_ways_to_the_sums(self, solver, alpha):
         """Sums are those of the rows, whatever was factored on the way."""
@@ -369,8 +369,8 @@ class TestAfterFit:
             (PinvClassifier(PCA(2)), "features were fitted"),
             (ELMClassifier(20, alpha=0), "R factor"),
             (ELMClassifier(20, alpha=0.1, solver="qr"), "R factor"),
-            (ExtremeSVMClassifier(20, solver="svd"), "R factor"),
-            (ELMClassifier(20, solver="fast-svd"), "needs all rows at once"),
+            (ExtremeSVMClassifier(20, solver="exact"), "R factor"),
+            (ELMClassifier(20, solver="adaptive"), "needs all rows at once"),
         ],
         ids=lambda value: value if isinstance(value, str) else "",
     )
@@ -499,7 +499,7 @@ class TestPlans:
             model.fit_summary(summary, model.plan(X[::-1], CLASSES))
 
     def test_pivots(self):
-        model = KernelELMClassifier(approximation="rpcholesky", rank=40, **FIXED)
+        model = KernelELMClassifier(solver="rpcholesky", rank=40, **FIXED)
         plan = model.plan(X, CLASSES)
         in_parts = clone(model).fit_summary(
             fold([plan.summary(*b, block_id=("a", i)) for i, b in enumerate(cut(CLASSES, 99))]),
@@ -510,7 +510,7 @@ class TestPlans:
 
     def test_solvers_that_need_all_rows(self):
         with pytest.raises(ValueError, match="needs all rows at once"):
-            ELMClassifier(30, solver="fast-svd").partial_fit(X, CLASSES)
+            ELMClassifier(30, solver="adaptive").partial_fit(X, CLASSES)
 
 
 class TestDigits:
@@ -542,7 +542,7 @@ class TestDigits:
     def test_refined_where_blocks_can_be_read_again(self):
         blocks = [(self.BAD[:100], self.y[:100]), (self.BAD[100:], self.y[100:])]
         bad = PinvRegressor(alpha=1e-12, solver="cholesky", loo_scoring=None)
-        whole = clone(bad).set_params(solver="svd").fit(self.BAD, self.y)
+        whole = clone(bad).set_params(solver="exact").fit(self.BAD, self.y)
         model = clone(bad).fit_blocks(blocks)
         assert any("refined" in note for note in model.report_.notes)
         np.testing.assert_allclose(model.predict(self.BAD), whole.predict(self.BAD), atol=1e-8)

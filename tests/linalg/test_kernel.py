@@ -7,11 +7,12 @@ import pytest
 import scipy.linalg
 
 from matrices import with_spectrum
+from pinvlearn import LowRankPSD, lowrank_psd
 from pinvlearn.features.kernels import Kernel, KernelMatrix
-from pinvlearn.linalg import LowRankPSD, kernel, lowrank_psd
+from pinvlearn.functional.kernels import SOLVERS
+from pinvlearn.linalg import kernel
 from pinvlearn.linalg.kernel import (
     MAX_BLOCK,
-    METHODS,
     NEGLIGIBLE,
     Pivots,
     as_kernel_matrix,
@@ -91,16 +92,16 @@ def slack(K):
 
 @pytest.mark.parametrize("rank", [3, 20])
 @pytest.mark.parametrize("name", MATRICES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("solver", SOLVERS)
 class TestEveryMatrix:
-    def found(self, method, name, rank):
+    def found(self, solver, name, rank):
         K = MATRICES[name]()
         rank = min(rank, len(K))
-        return K, rank, lowrank_psd(K, rank, method=method, rng=0)
+        return K, rank, lowrank_psd(K, rank, solver=solver, rng=0)
 
-    def test_shape_and_trace(self, method, name, rank):
-        K, rank, low = self.found(method, name, rank)
-        most = min(rank + (10 if method == "randomized" else 0), len(K))
+    def test_shape_and_trace(self, solver, name, rank):
+        K, rank, low = self.found(solver, name, rank)
+        most = min(rank + (10 if solver == "randomized" else 0), len(K))
         assert isinstance(low, LowRankPSD)
         assert low.shape == K.shape
         assert low.F.shape == (len(K), low.rank)
@@ -111,22 +112,22 @@ class TestEveryMatrix:
         np.testing.assert_allclose(low.to_array(), low.F @ low.F.T, atol=slack(K))
         X = np.random.default_rng(1).standard_normal((len(K), 2))
         np.testing.assert_allclose(low @ X, low.to_array() @ X, atol=len(K) * slack(K))
-        assert low.report.method == method
+        assert low.report.method == solver
         assert str(low.report)
 
-    def test_never_more_than_the_matrix(self, method, name, rank):
+    def test_never_more_than_the_matrix(self, solver, name, rank):
         """K - FFᵀ ≥ 0 for pivots (a Schur complement); its trace never grows for samples."""
-        K, _, low = self.found(method, name, rank)
-        if method in PIVOTED:
+        K, _, low = self.found(solver, name, rank)
+        if solver in PIVOTED:
             least = scipy.linalg.eigvalsh(K - low.F @ low.F.T)[0]
             assert least >= -slack(K)
         else:
             assert low.pivots is None
             assert 0.0 <= low.trace_error <= np.trace(K) + slack(K)
 
-    def test_pivots(self, method, name, rank):
-        K, rank, low = self.found(method, name, rank)
-        if method not in PIVOTED:
+    def test_pivots(self, solver, name, rank):
+        K, rank, low = self.found(solver, name, rank)
+        if solver not in PIVOTED:
             return
         assert len(set(low.pivots.tolist())) == len(low.pivots) == low.rank
         assert np.isin(low.pivots, np.arange(len(K))).all()
@@ -139,11 +140,11 @@ class TestEveryMatrix:
         assert np.abs(rest).max(initial=0.0) <= np.sqrt(NEGLIGIBLE) * max(K.max(), 1e-300)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_matrix_is_left_alone(method):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_matrix_is_left_alone(solver):
     K, before = gaussian(), gaussian()
     K.setflags(write=False)
-    lowrank_psd(K, 20, method=method, rng=0)
+    lowrank_psd(K, 20, solver=solver, rng=0)
     np.testing.assert_array_equal(K, before)
 
 
@@ -153,20 +154,20 @@ def schur(K, pivots):
 
 
 @pytest.mark.parametrize("name", ["slow", "flat", "gaussian", "diagonal"])
-@pytest.mark.parametrize("method", PIVOTED)
-def test_the_factor_is_the_nystroem_approximation_of_its_pivots(method, name):
+@pytest.mark.parametrize("solver", PIVOTED)
+def test_the_factor_is_the_nystroem_approximation_of_its_pivots(solver, name):
     K = MATRICES[name]()
-    low = lowrank_psd(K, 15, method=method, rng=3)
+    low = lowrank_psd(K, 15, solver=solver, rng=3)
     condition = np.linalg.cond(K[np.ix_(low.pivots, low.pivots)])
     allowed = (NEGLIGIBLE + N * EPS * condition) * K.max() * 10
     np.testing.assert_allclose(low.to_array(), schur(K, low.pivots), atol=allowed)
 
 
 @pytest.mark.parametrize("name", MATRICES)
-@pytest.mark.parametrize("method", METHODS)
-def test_exact_at_full_rank(method, name):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_exact_at_full_rank(solver, name):
     K = MATRICES[name]()
-    low = lowrank_psd(K, len(K), method=method, rng=0)
+    low = lowrank_psd(K, len(K), solver=solver, rng=0)
     allowed = len(K) * slack(K)
     np.testing.assert_allclose(low.to_array(), K, atol=allowed)
     assert low.trace_error <= allowed
@@ -175,19 +176,19 @@ def test_exact_at_full_rank(method, name):
         assert low.rank == true_rank
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_rank_above_that_of_the_matrix_is_exact(method):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_rank_above_that_of_the_matrix_is_exact(solver):
     K = MATRICES["rank_deficient"]()
-    low = lowrank_psd(K, 20, method=method, rng=0)
+    low = lowrank_psd(K, 20, solver=solver, rng=0)
     assert low.rank == 12
     np.testing.assert_allclose(low.to_array(), K, atol=N * slack(K))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
-def test_solve_is_the_dense_inverse(method, alpha, rng):
+def test_solve_is_the_dense_inverse(solver, alpha, rng):
     K = gaussian()
-    low = lowrank_psd(K, 12, method=method, rng=0)
+    low = lowrank_psd(K, 12, solver=solver, rng=0)
     Y = rng.standard_normal((N, 3))
     expected = np.linalg.solve(low.to_array() + alpha * np.eye(N), Y)
     condition = K.trace() / alpha
@@ -203,53 +204,53 @@ def test_solve_needs_a_ridge(alpha):
         lowrank_psd(np.eye(3), 2, rng=0).solve(alpha, np.ones(3))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_same_seed_gives_the_same_bits(method):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_same_seed_gives_the_same_bits(solver):
     K = gaussian()
-    one, two = (lowrank_psd(K, 10, method=method, rng=7) for _ in range(2))
-    three = lowrank_psd(K, 10, method=method, rng=np.random.default_rng(7))
-    other = lowrank_psd(K, 10, method=method, rng=8)
+    one, two = (lowrank_psd(K, 10, solver=solver, rng=7) for _ in range(2))
+    three = lowrank_psd(K, 10, solver=solver, rng=np.random.default_rng(7))
+    other = lowrank_psd(K, 10, solver=solver, rng=8)
     np.testing.assert_array_equal(one.F, two.F)
     np.testing.assert_array_equal(one.F, three.F)
     assert not np.array_equal(one.F, other.F)
 
 
-@pytest.mark.parametrize("method", PIVOTED)
+@pytest.mark.parametrize("solver", PIVOTED)
 class TestCallable:
     """A matrix that can only be asked for blocks."""
 
-    def test_equals_the_array(self, method):
+    def test_equals_the_array(self, solver):
         K = gaussian(200)
-        by_array, by_blocks = (lowrank_psd(A, 30, method=method, rng=0) for A in (K, Counting(K)))
+        by_array, by_blocks = (lowrank_psd(A, 30, solver=solver, rng=0) for A in (K, Counting(K)))
         np.testing.assert_array_equal(by_array.F, by_blocks.F)
         np.testing.assert_array_equal(by_array.pivots, by_blocks.pivots)
 
     @pytest.mark.parametrize("rank", [5, 150, 300])
-    def test_entries_read(self, method, rank):
+    def test_entries_read(self, solver, rank):
         """n·k columns, the diagonal, and the corner of each block."""
         n = 600
         K = Counting(gaussian(n, gamma=20.0))
-        low = lowrank_psd(K, rank, method=method, rng=0)
+        low = lowrank_psd(K, rank, solver=solver, rng=0)
         assert low.rank == rank
         corners = 4 * rank * min(rank, MAX_BLOCK)  # one for each block, and some are rejected
         assert K.entries <= n * rank + n + corners
         assert K.largest <= max(n, MAX_BLOCK) * min(rank, MAX_BLOCK)
 
-    def test_memory(self, method):
+    def test_memory(self, solver):
         """At most half as much again as the factor itself."""
         n, rank = 4000, 250
         X = np.random.default_rng(0).standard_normal((n, 8))
         K = KernelMatrix(Kernel("rbf", 0.1), X)
         tracemalloc.start()
         try:
-            low = lowrank_psd(K, rank, method=method, rng=0)
+            low = lowrank_psd(K, rank, solver=solver, rng=0)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         assert low.rank == rank
         assert peak <= 1.5 * 8 * n * rank
 
-    def test_a_function_of_index_arrays_is_enough(self, method):
+    def test_a_function_of_index_arrays_is_enough(self, solver):
         """As the docstring has it: K(rows, columns) for index arrays."""
         K = Counting(gaussian())
         matrix = K.K
@@ -258,17 +259,17 @@ class TestCallable:
             def __call__(self, rows, columns):
                 return matrix[np.ix_(rows, columns)]
 
-        low = lowrank_psd(ByIndex(matrix), 8, method=method, rng=0)
-        np.testing.assert_array_equal(low.F, lowrank_psd(matrix, 8, method=method, rng=0).F)
+        low = lowrank_psd(ByIndex(matrix), 8, solver=solver, rng=0)
+        np.testing.assert_array_equal(low.F, lowrank_psd(matrix, 8, solver=solver, rng=0).F)
 
 
 @pytest.mark.parametrize("tol", [0.5, 0.1, 1e-3, 1e-8])
-@pytest.mark.parametrize("method", PIVOTED)
-def test_tolerance(method, tol):
+@pytest.mark.parametrize("solver", PIVOTED)
+def test_tolerance(solver, tol):
     """Met, and by no more than one block beyond the pivot that met it."""
     n = 300
     K = gaussian(n, gamma=2.0)
-    low = lowrank_psd(K, tol=tol, method=method, rng=0)
+    low = lowrank_psd(K, tol=tol, solver=solver, rng=0)
     true = np.trace(K - low.to_array())
     assert true <= tol * np.trace(K) + n * slack(K)
     before = low.pivots[: max(low.rank - MAX_BLOCK, 0)]
@@ -312,7 +313,7 @@ def test_pivots_by_the_diagonal_find_what_uniform_ones_miss():
     rng = np.random.default_rng(0)
     x = np.concatenate([1e-2 * rng.standard_normal(190), 100.0 * np.arange(1, 11)])
     K = np.exp(-(np.subtract.outer(x, x) ** 2)) + 1e-3 * np.eye(200)
-    by = {m: [lowrank_psd(K, 20, method=m, rng=s).trace_error for s in range(20)] for m in PIVOTED}
+    by = {m: [lowrank_psd(K, 20, solver=m, rng=s).trace_error for s in range(20)] for m in PIVOTED}
     assert np.mean(by["rpcholesky"]) < 0.5
     assert np.mean(by["nystroem"]) > 5.0
 
@@ -366,7 +367,7 @@ def test_the_first_pivot_is_drawn_in_proportion_to_the_diagonal(block, runs):
 
 def test_uniform_pivots_are_uniform():
     K, count = np.diag(np.logspace(0, -6, 20)), 400
-    drawn = [lowrank_psd(K, 5, method="nystroem", rng=s).pivots for s in range(count)]
+    drawn = [lowrank_psd(K, 5, solver="nystroem", rng=s).pivots for s in range(count)]
     share = np.bincount(np.concatenate(drawn), minlength=20) / count
     assert np.abs(share - 0.25).max() <= 4.5 * np.sqrt(0.25 * 0.75 / count)
 
@@ -401,7 +402,7 @@ class TestRandomized:
 
     def test_the_report_measures_the_error(self):
         K = MATRICES["slow"]()
-        low = lowrank_psd(K, 6, method="randomized", rng=0)
+        low = lowrank_psd(K, 6, solver="randomized", rng=0)
         assert low.report.error == pytest.approx(np.linalg.norm(K - low.to_array()), rel=1e-10)
         assert "Theorem 3.1" in low.report.notes[0]
 
@@ -425,106 +426,53 @@ class TestRandomized:
     def test_more_samples_are_better(self):
         K = MATRICES["slow"]()
         errors = [
-            np.mean([lowrank_psd(K, k, method="randomized", rng=s).trace_error for s in range(10)])
+            np.mean([lowrank_psd(K, k, solver="randomized", rng=s).trace_error for s in range(10)])
             for k in (2, 10, 25)
         ]
         assert errors[0] > errors[1] > errors[2] > 0.0
 
 
 class TestNotPositiveSemidefinite:
-    @pytest.mark.parametrize("method", METHODS)
-    def test_negative_diagonal(self, method):
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_negative_diagonal(self, solver):
         K = np.diag([1.0, 2.0, -1.0, 3.0])
         with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
-            lowrank_psd(K, 4, method=method, rng=0)
+            lowrank_psd(K, 4, solver=solver, rng=0)
 
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("solver", SOLVERS)
     @pytest.mark.parametrize("seed", range(5))
-    def test_indefinite(self, method, seed):
+    def test_indefinite(self, solver, seed):
         """A negative eigenvalue as large as the positive ones, behind a positive diagonal."""
         Q, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((20, 20)))
         K = (Q * np.repeat([1.0, -0.5], [12, 8])) @ Q.T
         K[np.diag_indices(20)] = np.abs(np.diagonal(K)) + 0.1
         assert scipy.linalg.eigvalsh(K)[0] < -0.1
         with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
-            lowrank_psd(K, 20, method=method, rng=0)
+            lowrank_psd(K, 20, solver=solver, rng=0)
 
-    @pytest.mark.parametrize("method", METHODS)
-    def test_two_by_two(self, method):
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_two_by_two(self, solver):
         with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
-            lowrank_psd(np.array([[1.0, 2.0], [2.0, 1.0]]), 2, method=method, rng=0)
+            lowrank_psd(np.array([[1.0, 2.0], [2.0, 1.0]]), 2, solver=solver, rng=0)
 
-    @pytest.mark.parametrize("method", METHODS)
-    def test_rounding_is_no_reason(self, method):
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_rounding_is_no_reason(self, solver):
         """Eigenvalues of -1e-17 are those of any computed kernel matrix."""
         K = gaussian(gamma=1e-4)
         assert scipy.linalg.eigvalsh(K)[0] < 0.0
-        low = lowrank_psd(K, N, method=method, rng=0)
+        low = lowrank_psd(K, N, solver=solver, rng=0)
         np.testing.assert_allclose(low.to_array(), K, atol=N * slack(K))
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("method", METHODS)
-def test_smooth_kernels_of_every_width(method, seed):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_smooth_kernels_of_every_width(solver, seed):
     """Pivots with next to nothing left, drawn while others have much, must not spoil the rest."""
     rng = np.random.default_rng(seed)
     n, X = 200, rng.standard_normal((200, 1 + seed % 3))
     K = np.exp(-(10.0 ** rng.uniform(-2, 0.5)) * np.square(X[:, None] - X).sum(axis=-1))
-    low = lowrank_psd(K, n // 2, method=method, rng=seed)
+    low = lowrank_psd(K, n // 2, solver=solver, rng=seed)
     allowed = n * slack(K)
     assert abs(low.trace_error - np.trace(K - low.to_array())) <= allowed
-    if method in PIVOTED:
+    if solver in PIVOTED:
         assert scipy.linalg.eigvalsh(K - low.to_array())[0] >= -allowed
-
-
-class TestArguments:
-    @pytest.mark.parametrize("shape", [(3, 4), (0, 0), (3,)])
-    def test_shape(self, shape):
-        with pytest.raises(ValueError, match="square matrix"):
-            lowrank_psd(np.ones(shape), 1)
-
-    @pytest.mark.parametrize("rank", [0, -1, 5])
-    def test_rank(self, rank):
-        with pytest.raises(ValueError, match=rf"rank={rank} must be an integer in 1 … 4"):
-            lowrank_psd(np.eye(4), rank)
-
-    @pytest.mark.parametrize("method", METHODS)
-    def test_a_rank_that_is_no_integer(self, method):
-        with pytest.raises(ValueError, match=r"rank=2.5 must be an integer in 1 … 4"):
-            lowrank_psd(np.eye(4), 2.5, method=method)
-
-    @pytest.mark.parametrize("tol", [-0.1, 1.0, np.nan])
-    def test_tol(self, tol):
-        with pytest.raises(ValueError, match=f"tol={tol}"):
-            lowrank_psd(np.eye(4), tol=tol)
-
-    def test_neither_rank_nor_tol(self):
-        with pytest.raises(ValueError, match="rank, tol or both"):
-            lowrank_psd(np.eye(4))
-
-    def test_method(self):
-        with pytest.raises(ValueError, match="method='cur' is not known; choose one of rpcholesky"):
-            lowrank_psd(np.eye(4), 2, method="cur")
-
-    def test_randomized_needs_all_of_the_matrix(self):
-        with pytest.raises(ValueError, match="needs K as an array and a rank"):
-            lowrank_psd(Counting(np.eye(4)), 2, method="randomized")
-        with pytest.raises(ValueError, match="needs K as an array and a rank"):
-            lowrank_psd(np.eye(4), tol=0.1, method="randomized")
-
-    @pytest.mark.parametrize("method", METHODS)
-    def test_integers(self, method):
-        low = lowrank_psd(2 * np.eye(4, dtype=int), 4, method=method, rng=0)
-        np.testing.assert_allclose(low.to_array(), 2.0 * np.eye(4), atol=1e-10)
-
-    @pytest.mark.parametrize("method", METHODS)
-    def test_numpy_integers(self, method):
-        assert lowrank_psd(np.eye(20), np.int64(3), method=method, rng=0).rank >= 3
-
-    @pytest.mark.parametrize("method", METHODS)
-    @pytest.mark.parametrize("value", [np.nan, np.inf])
-    def test_not_finite(self, method, value):
-        K = np.eye(4)
-        K[1, 1] = value
-        with pytest.raises(ValueError, match=r"NaN|infin|finite"):
-            lowrank_psd(K, 4, method=method, rng=0)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinvlearn import Energy, Rank, Tolerance
-from pinvlearn._core.arrays import Shifted, gram, max_abs, squared_norm, times, to_dense
+from pinvlearn._core.arrays import Shifted, max_abs, squared_norm, to_dense
+from pinvlearn._core.products import gram, times
 from pinvlearn.linalg import principal
 from pinvlearn.linalg.principal import (
     Scatter,
@@ -115,17 +116,17 @@ def test_leading_eigenvectors_are_exact_to_rounding(rng, monkeypatch, decay, k):
 @pytest.mark.parametrize("shape", [(80, 30), (30, 80), (50, 50)])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
-    "method", ["gram", "exact", "arpack", "block-krylov", "randomized", "adaptive"]
+    "solver", ["gram", "exact", "arpack", "block-krylov", "randomized", "adaptive"]
 )
-def test_axes_against_the_dense_svd(rng, shape, sparse, method):
+def test_axes_against_the_dense_svd(rng, shape, sparse, solver):
     A = centred(rows(rng, *shape, sparse=sparse))
     dense = oracle(A.X)
     _, s, Vt = np.linalg.svd(dense)
-    stop, rank = (Rank(min(shape)), None) if method == "adaptive" else (None, 4)
-    options = {"n_power": 60 if method == "randomized" else None, "n_oversamples": 20}
-    if method == "block-krylov":
+    stop, rank = (Rank(min(shape)), None) if solver == "adaptive" else (None, 4)
+    options = {"n_power": 60 if solver == "randomized" else None, "n_oversamples": 20}
+    if solver == "block-krylov":
         options["n_power"] = 30  # the whole space
-    axes = principal_axes(A, rank, method=method, stop=stop, rng=rng, **options)
+    axes = principal_axes(A, rank, solver=solver, stop=stop, rng=rng, **options)
     gaps = np.abs(np.diff(s[:5])).min() / s[0]
     np.testing.assert_allclose(axes.s[:4], s[:4], rtol=1e4 * EPS)
     np.testing.assert_allclose(np.abs(np.sum(axes.Vt[:4] * Vt[:4], axis=1)), 1.0, atol=1e-12 / gaps)
@@ -137,16 +138,16 @@ def test_axes_against_the_dense_svd(rng, shape, sparse, method):
 
 
 @pytest.mark.parametrize("factor", [1e-180, 1e180])
-@pytest.mark.parametrize("method", ["gram", "exact", "arpack", "randomized", "adaptive"])
-def test_extreme_scales_change_nothing(rng, factor, method):
+@pytest.mark.parametrize("solver", ["gram", "exact", "arpack", "randomized", "adaptive"])
+def test_extreme_scales_change_nothing(rng, factor, solver):
     X = rows(rng, 60, 12)
-    stop = Tolerance(0.5) if method == "adaptive" else None
+    stop = Tolerance(0.5) if solver == "adaptive" else None
     rank = None if stop else 3
-    here = principal_axes(centred(X), rank, method=method, stop=stop, rng=np.random.default_rng(1))
+    here = principal_axes(centred(X), rank, solver=solver, stop=stop, rng=np.random.default_rng(1))
     if stop:
         stop = Tolerance(0.5 * factor)
     there = principal_axes(
-        centred(X * factor), rank, method=method, stop=stop, rng=np.random.default_rng(1)
+        centred(X * factor), rank, solver=solver, stop=stop, rng=np.random.default_rng(1)
     )
     np.testing.assert_allclose(there.shares, here.shares)
     np.testing.assert_allclose(there.s / factor, here.s, rtol=1e-10)
@@ -158,13 +159,13 @@ def test_axes_of_products_and_their_number(rng):
     axes = gram_axes(A.T @ A, None, rng)
     np.testing.assert_allclose(axes.s, np.linalg.svd(A)[1], rtol=1e-6)
     assert axes.keep(3).Vt.shape == (3, 20)
-    none = principal_axes(A, 0, method="gram", rng=rng)
+    none = principal_axes(A, 0, solver="gram", rng=rng)
     assert none.Vt.shape == (0, 20)
     assert none.norm == pytest.approx(np.linalg.norm(A))
 
 
 @pytest.mark.parametrize(
-    ("shape", "rank", "stop", "method"),
+    ("shape", "rank", "stop", "solver"),
     [
         ((10_000, 500), 10, None, "gram"),
         ((500, 10_000), None, None, "gram"),
@@ -175,9 +176,9 @@ def test_axes_of_products_and_their_number(rng):
         ((90_000, 80_000), None, Energy(0.9), "adaptive"),
     ],
 )
-def test_auto_says_what_and_why(shape, rank, stop, method):
+def test_auto_says_what_and_why(shape, rank, stop, solver):
     chosen, why = choose_axes(shape, rank, stop)
-    assert chosen == method
+    assert chosen == solver
     assert why
 
 

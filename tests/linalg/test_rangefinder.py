@@ -246,7 +246,10 @@ def test_the_same_seed_gives_the_same_bits():
         (lambda: Rank(0), "k=0"),
         (lambda: Rank(1.5), "k=1.5"),
         (lambda: Energy(0.0), "fraction=0.0"),
-        (lambda: Energy(1.5), r"\(0, 1\]"),
+        (lambda: Energy(1.5), "fraction=1.5 must be a finite number above 0 and at most 1"),
+        (lambda: Tolerance(0.0), "eps=0.0 must be a finite number above 0"),
+        (lambda: FlatGradient(eps=0.0), "eps=0.0"),
+        (lambda: FlatGradient(tau=0.0), "tau=0.0"),
     ],
 )
 def test_a_senseless_rule_says_so(make, message):
@@ -259,6 +262,13 @@ def test_a_senseless_rule_says_so(make, message):
 )
 def test_numpy_integers_count_as_integers(make):
     assert make(np.int64(3)) == make(3)
+
+
+@pytest.mark.parametrize("rule", [Tolerance, FlatGradient])
+def test_a_relative_rule_of_a_zero_matrix_is_a_rule(rule):
+    basis = range_basis(np.zeros((20, 10)), rule(relative=True), rng=0)
+    assert basis.rank <= 1
+    assert basis.errors[-1] == 0.0
 
 
 def test_errors_of_range_basis_name_what_was_given():

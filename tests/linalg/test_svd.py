@@ -18,6 +18,20 @@ A = slow()
 F = svd(A)
 
 
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_transpose_is_that_of_the_transposed_matrix(name):
+    f = svd(MATRICES[name]())
+    arrays = [f.U.copy(), f.Vt.copy()]
+    t = f.T
+    assert t.shape == f.shape[::-1]
+    limit = 10 * N * np.finfo(f.s.dtype).eps * f.s.max()
+    np.testing.assert_allclose(t.to_array(), f.to_array().T, atol=limit, rtol=0.0)
+    largest = np.take_along_axis(t.Vt, np.abs(t.Vt).argmax(axis=1)[:, None], axis=1)
+    assert (largest > 0.0).all()
+    for before, now in zip(arrays, (f.U, f.Vt), strict=True):
+        np.testing.assert_array_equal(before, now)
+
+
 @given(k=st.integers(0, N))
 def test_truncate_keeps_the_first_components(k):
     cut = F.truncate(k)
@@ -78,7 +92,7 @@ def test_equal_matrices_have_equal_factors_whatever_the_method(matrix):
     """The sign rule, on the vectors of values that stand apart from their neighbours."""
     B = MATRICES[matrix]()
     k = min(3, *B.shape)
-    exact, other = svd(B).truncate(k), svd(B, k, method="block-krylov", rng=0)
+    exact, other = svd(B).truncate(k), svd(B, k, solver="block-krylov", rng=0)
     scaled = exact.s / exact.s[0] if exact.s[0] else exact.s
     gaps = np.abs(
         np.diff(

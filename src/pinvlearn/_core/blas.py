@@ -1,4 +1,4 @@
-"""Symmetric products added in place and without the GIL, which no wrapper of BLAS offers.
+"""BLAS and LAPACK by name, and a symmetric product in place that no wrapper of them offers.
 
 NumPy's ``Z.T @ Z`` releases the GIL but makes a new array and fills both its triangles; SciPy's
 ``dsyrk`` adds in place but holds the GIL.  The routine itself is in the table of functions that
@@ -12,9 +12,23 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import scipy.linalg.blas
 import scipy.linalg.cython_blas
+import scipy.linalg.lapack
 
 from pinvlearn._core.arrays import Array
+
+
+def blas(name: str, *arrays: Array) -> Callable[..., Any]:
+    """The BLAS routine for the arrays' precision."""
+    routine: Callable[..., Any] = scipy.linalg.blas.get_blas_funcs(name, arrays)
+    return routine
+
+
+def lapack(name: str, *arrays: Array) -> Callable[..., Any]:
+    """The LAPACK routine for the arrays' precision."""
+    routine: Callable[..., Any] = scipy.linalg.lapack.get_lapack_funcs(name, arrays)
+    return routine
 
 
 def add_gram(Z: Array, G: Array) -> None:

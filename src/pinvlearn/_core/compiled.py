@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-_FAST = {"contract", "nsz"}
-_OPTIONS = {"cache": True, "nogil": True, "fastmath": _FAST, "error_model": "numpy"}
+from pinvlearn._core.jit import compiled
+
+_OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
 WIDTH = 64
 """Columns that `normal` takes at a time: their part of X and Z stays in the second-level cache."""
 
 
-@numba.njit(**_OPTIONS)
+@compiled(**_OPTIONS)
 def times(indptr: Any, indices: Any, data: Any, X: Any, Y: Any, first: int, last: int) -> None:
     """Rows first … last - 1 of Y = A·X, four entries of A at a time so that Y is touched less."""
     k = X.shape[1]
@@ -56,7 +56,7 @@ def times(indptr: Any, indices: Any, data: Any, X: Any, Y: Any, first: int, last
             p += 4
 
 
-@numba.njit(inline="always")
+@compiled(inline="always")
 def _normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, w: int) -> None:
     """Columns first … first + w - 1 of Z = AᵀA·X."""
     n = len(X)
@@ -83,7 +83,7 @@ def _normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, w:
             Z[j, first + c] = z_part[j, c]
 
 
-@numba.njit(**_OPTIONS)
+@compiled(**_OPTIONS)
 def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, last: int) -> None:
     """Columns first … last - 1, at most WIDTH, of Z = AᵀA·X in one pass over A.
 
@@ -96,7 +96,7 @@ def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, las
         _normal(indptr, indices, data, X, Z, first, last - first)
 
 
-@numba.njit(**_OPTIONS)
+@compiled(**_OPTIONS)
 def gram(
     indptr: Any, indices: Any, data: Any,
     t_indptr: Any, t_indices: Any, t_data: Any,

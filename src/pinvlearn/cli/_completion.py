@@ -101,8 +101,8 @@ def fit(
     frame = merged(read_triplets(path, row, col, value, note), row, col, value, note)
     names = frame[[row, col]].astype(str)
     most = min(names[row].nunique(), names[col].nunique())
-    if options["n_components"] is None:
-        options["n_components"] = min(10, most)
+    if options["rank"] is None:
+        options["rank"] = min(10, most)
     ids = OrdinalEncoder(
         dtype=np.int64, handle_unknown="use_encoded_value", unknown_value=NEVER_SEEN
     )
@@ -117,7 +117,7 @@ def fit(
         "entries": len(frame),
         "rows": rows,
         "columns": cols,
-        "rank": int(learner.n_components),
+        "rank": int(learner.rank),
         "training_rmse": float(learner.training_rmse_[-1]),
         "fit_seconds": round(seconds, 3),
         "solved_by": f"{learner.report_.method}: {learner.report_.reason}",

@@ -12,13 +12,17 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._options import check_word
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
 from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier
 from pinvlearn.learners.fastpi import FastPIClassifier
+from pinvlearn.learners.kernel_elm import SOLVERS as KERNEL_SOLVERS
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
+from pinvlearn.linalg.driver import FIXED_RANK
+from pinvlearn.readout.solvers import SOLVERS
 
 # name → (classifier, regressor, what its size is called)
 MODELS: dict[str, tuple[type, type | None, str | None]] = {
@@ -30,6 +34,9 @@ MODELS: dict[str, tuple[type, type | None, str | None]] = {
     "linear": (PinvClassifier, PinvRegressor, None),
     "fastpi": (FastPIClassifier, None, None),
 }
+
+# name → its solvers; those of the read-out for all others
+SOLVERS_OF = {"kernel-elm": KERNEL_SOLVERS, "fastpi": ("auto", *FIXED_RANK)}
 
 MOST_CATEGORIES = 50
 """Categories of one column that get an input of their own; rarer ones share one."""
@@ -72,8 +79,8 @@ def build_learner(
         if name != "fastpi":
             raise UserError(f"--rank-ratio belongs to fastpi, not to --model {name}.", USAGE)
         options["rank_ratio"] = rank_ratio
-    if name in ("kernel-elm", "fastpi") and options.pop("solver") != "auto":
-        raise UserError(f"--solver does not belong to --model {name}; leave it auto.", USAGE)
+    if "solver" in options:
+        check_word("--solver", options["solver"], SOLVERS_OF.get(name, tuple(SOLVERS)))
     learner = classifier if task == "classification" else regressor
     if learner is None:
         raise UserError(

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,6 +31,13 @@ def check_writable(path: Path, endings: tuple[str, ...] | None = None) -> None:
         raise UserError(f"{path} is not a regular file; give the name of a file to write.", USAGE)
     if not path.parent.is_dir():
         raise UserError(f"there is no folder {path.parent} to write {path.name} into.", USAGE)
+
+
+def check_word(option: str, text: str, words: Sequence[str]) -> str:
+    """The value of an option that takes one of a few words."""
+    if text not in words:
+        raise UserError(f"{option} is {text!r}; give one of {', '.join(words)}.", USAGE)
+    return text
 
 
 def number_or_word(

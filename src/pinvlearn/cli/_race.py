@@ -22,9 +22,9 @@ from pinvlearn.linalg.stop import FlatGradient, Tolerance
 # Name → options of the RBF network. The first three are those of [JL19], whose pseudo-inverse has
 # no ridge and needs no leave-one-out; the last is what a user gets by default.
 METHODS: dict[str, dict[str, Any]] = {
-    "exact SVD": {"alpha": 0.0, "solver": "svd", "loo_scoring": None},
-    "fast SVD": {"alpha": 0.0, "solver": "fast-svd", "loo_scoring": None},
-    "gradient stop": {"alpha": 0.0, "solver": "grad-svd", "loo_scoring": None},
+    "exact": {"alpha": 0.0, "solver": "exact", "loo_scoring": None},
+    "adaptive": {"alpha": 0.0, "solver": "adaptive", "loo_scoring": None},
+    "adaptive-flat": {"alpha": 0.0, "solver": "adaptive-flat", "loo_scoring": None},
     "auto": {},
 }
 GAMMA = 1 / 72
@@ -115,7 +115,7 @@ def draw(X: Any, name: str, file: Path, *, kernels: int, seed: int) -> None:
     H = RBFFeatures(n_kernels=kernels, gamma=GAMMA, random_state=seed).fit_transform(inputs)
     gradient = range_basis(H, FlatGradient(), rng=seed)
     whole = range_basis(H, Tolerance(), rng=seed)
-    stops = {"gradient stop": gradient.rank, "fast SVD": whole.rank}
+    stops = {"adaptive-flat": gradient.rank, "adaptive": whole.rank}
     display = ConvergenceDisplay.from_basis(whole, stops=stops, name=name)
     with written_whole(file) as draft:
         display.figure_.savefig(draft, dpi=150)

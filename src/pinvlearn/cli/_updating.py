@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pinvlearn._core.threads import in_threads
 from pinvlearn.cli._data import Data
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import take_rows
-from pinvlearn.engines.local import in_threads
+from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.summaries import fingerprint, fold
 
 ROWS = 8192
@@ -44,8 +45,8 @@ def source_of(data: Path) -> str:
 def fit(pipeline: Pipeline, X: Any, y: Any, source: str) -> None:
     """Fit the columns to X, and the learner to the sums over its blocks."""
     columns, learner = pipeline[:-1], pipeline[-1]
-    if "approximation" in learner.get_params():  # a kernel machine: of fixed pivots
-        learner.set_params(approximation="rpcholesky")
+    if isinstance(learner, KernelELMClassifier | KernelELMRegressor):  # of fixed pivots
+        learner.set_params(solver="rpcholesky")
     if not hasattr(learner, "fit_blocks"):
         raise UserError(f"--updatable does not belong to {type(learner).__name__}.", USAGE)
     learner.fit_blocks(RowBlocks(columns.fit_transform(X), y), source=source)

@@ -33,13 +33,12 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare exact SVD, fast SVD, gradient stop and auto on an RBF network.
+    """Compare the solvers exact, adaptive, adaptive-flat and auto on an RBF network.
 
     Accuracy (or R²), rank, seconds to fit and their ratio to the exact SVD; and a plot of the
     decomposition error with the column where each rule stops (Figs. 8 and 9 of the paper).
     """
-    from threadpoolctl import threadpool_limits
-
+    from pinvlearn._core.threads import as_worker
     from pinvlearn.cli import _data, _model, _race
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -53,8 +52,8 @@ def compare(
 
     splits = _race.splits(task, y, folds, seed, output.note)
     drawn: Path | None = plot
-    # Two-thread LAPACK collapses on a busy machine, and unevenly over the methods.
-    with threadpool_limits(1):
+    # On a busy machine threads wait for each other, and unevenly over the methods.
+    with as_worker():
         with progress(len(splits) * len(_race.METHODS), quiet=quiet) as show:
             results = _race.race(X, y, task, splits, kernels=kernels, seed=seed, callback=show)
         try:

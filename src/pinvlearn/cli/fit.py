@@ -14,6 +14,7 @@ from pinvlearn.cli._options import (
     Seed,
     Target,
     Task,
+    check_word,
     check_writable,
     number_or_word,
     size_or_word,
@@ -61,17 +62,14 @@ def fit(
     alpha: Annotated[
         str, typer.Option(help="Ridge: a number, 0 for none, or auto (by leave-one-out).")
     ] = "auto",
-    solver: Annotated[
-        Literal["auto", "svd", "fast-svd", "grad-svd", "cholesky", "eigen", "qr"],
-        typer.Option(help="How to solve."),
-    ] = "auto",
+    solver: Annotated[str, typer.Option(help="How to solve; auto chooses.")] = "auto",
     layers: Annotated[
         str | None,
         typer.Option(help="Sizes of a deep ELM's autoencoders, as 200,100.", show_default="200"),
     ] = None,
     penalty: Annotated[
-        Literal["ridge", "l1"] | None,
-        typer.Option(help="Of a deep ELM's autoencoders.", show_default="ridge"),
+        Literal["l2", "l1"] | None,
+        typer.Option(help="Of a deep ELM's autoencoders.", show_default="l2"),
     ] = None,
     rank_ratio: Annotated[
         str | None,
@@ -116,9 +114,9 @@ def fit(
     check_writable(out)
     if model == "completion":
         others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size)
-        if any(others) or solver != "auto":
+        if any(others):
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
-        _complete(data, (row, col, value), out, options["size"], options["alpha"], seed, output)
+        _complete(data, (row, col, value), out, options, output)
         return
     if row or col or value:
         raise UserError("--row, --col and --value belong to --model completion.", USAGE)
@@ -161,14 +159,14 @@ def _complete(
     data: Path,
     columns: tuple[str | None, str | None, str | None],
     out: Path,
-    size: int | str | None,
-    alpha: Any,
-    seed: int,
+    options: dict[str, Any],
     output: Output,
 ) -> None:
     from pinvlearn.cli import _completion
+    from pinvlearn.learners._completing import SOLVERS
     from pinvlearn.persistence import save
 
+    check_word("--solver", options["solver"], ("auto", *SOLVERS))
     row, col, value = columns
     if not row or not col or not value:
         raise UserError(
@@ -176,9 +174,10 @@ def _complete(
             "--value.",
             USAGE,
         )
+    size = options["size"]
     if isinstance(size, str):
         raise UserError(f"--size {size} belongs to rbf and elm, not to --model completion.", USAGE)
-    options = {"n_components": size, "alpha": alpha, "random_state": seed}
-    pipeline, said = _completion.fit(data, row, col, value, options, output.note)
+    used = {"rank": size, **{name: options[name] for name in ("alpha", "solver", "random_state")}}
+    pipeline, said = _completion.fit(data, row, col, value, used, output.note)
     save(pipeline, out)
     output.record(str(data), said | {"saved": str(out)})

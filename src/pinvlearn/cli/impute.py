@@ -19,7 +19,7 @@ def impute(
             "--out", "-o", metavar="FILE", help="CSV, TSV or Parquet.", show_default="CSV on stdout"
         ),
     ] = None,
-    method: Annotated[
+    solver: Annotated[
         Literal["auto", "soft", "ppca"], typer.Option(help="Which low-rank model.")
     ] = "auto",
     rank: Annotated[
@@ -51,7 +51,7 @@ def impute(
         output.note(f"gaps in columns that are not numbers are left: {_data.listed(other)}")
     used = [name for name in numbers if name not in empty]
     if used:
-        imputer = SVDImputer("auto" if rank is None else rank, method=method, random_state=seed)
+        imputer = SVDImputer("auto" if rank is None else rank, solver=solver, random_state=seed)
         frame[used] = imputer.fit_transform(frame[used].to_numpy())
         report = imputer.report_
         output.note(f"{int(gaps[used].sum())} of {frame[used].size} cells filled by {report}")

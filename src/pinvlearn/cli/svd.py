@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import Json, Quiet, Seed, check_writable
+from pinvlearn.cli._options import Json, Quiet, Seed, check_word, check_writable
 from pinvlearn.cli._output import Output
 
 
@@ -22,7 +22,7 @@ def svd(
     rank_ratio: Annotated[
         float | None, typer.Option(help="The rank as a part of the smaller side, above 0 to 1.")
     ] = None,
-    method: Annotated[str, typer.Option(help="How to decompose; auto chooses.")] = "auto",
+    solver: Annotated[str, typer.Option(help="How to decompose; auto chooses.")] = "auto",
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE.npz", help="Where to save U, s and Vt.")
     ] = Path("factors.npz"),
@@ -41,20 +41,18 @@ def svd(
     from pinvlearn._core.files import written_whole
     from pinvlearn.cli import _matrix
     from pinvlearn.functional.matrices import svd as decompose
-    from pinvlearn.linalg.driver import METHODS
+    from pinvlearn.linalg.driver import FIXED_RANK
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(out, (".npz",))
-    known = ["auto", *(name for name in METHODS if name != "adaptive")]
-    if method not in known:
-        raise UserError(f"--method is {method!r}; give one of {', '.join(known)}.", USAGE)
+    check_word("--solver", solver, ("auto", *FIXED_RANK))
     if rank is not None and rank_ratio is not None:
         raise UserError("give --rank or --rank-ratio, not both.", USAGE)
     if rank_ratio is not None and not 0.0 < rank_ratio <= 1.0:
         raise UserError(f"--rank-ratio is {rank_ratio:g}; give a number above 0 to 1.", USAGE)
     A = _matrix.read_matrix(matrix)
     start = time.perf_counter()
-    factors = decompose(A, rank, rank_ratio=rank_ratio, method=method, rng=seed)
+    factors = decompose(A, rank, rank_ratio=rank_ratio, solver=solver, rng=seed)
     seconds = time.perf_counter() - start
     with written_whole(out) as draft:
         np.savez(draft, U=factors.U, s=factors.s, Vt=factors.Vt)

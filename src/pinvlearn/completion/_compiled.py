@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from pinvlearn._core.jit import compiled
 
 # Sums may be reordered and contracted, which lets them run in vector registers.  The flags that
 # assume there are no NaN and infinities stay off: divergence must be seen.
-_FAST = {"contract", "reassoc", "nsz", "arcp"}
+_OPTIONS = {"fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 _BLOCK = 192
 """Entries gathered at a time; 52 rows of them fit the second-level cache."""
 
@@ -21,7 +22,7 @@ _GROWN = 1e100
 """A factor beyond this has diverged; its square is still finite."""
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def descend(
     starts: Any,
     columns: Any,
@@ -95,7 +96,7 @@ def descend(
     return last, penalised, squared, 0
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", inline="always")
+@compiled(**_OPTIONS, inline="always")
 def _tile(W: Any, G: Any, p: int, q: int, count: int) -> None:
     """Add the products of rows p … p+3 with rows q … q+3 of W to G."""
     c00 = c01 = c02 = c03 = 0.0
@@ -139,7 +140,7 @@ def _tile(W: Any, G: Any, p: int, q: int, count: int) -> None:
     G[p + 3, q + 3] += c33
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def solve_rows(
     starts: Any,
     indices: Any,
@@ -247,7 +248,7 @@ def solve_rows(
     return True
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def improve_rows(
     starts: Any,
     indices: Any,

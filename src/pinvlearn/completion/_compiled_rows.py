@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-_FAST = {"contract", "reassoc", "nsz", "arcp"}
+from pinvlearn._core.jit import compiled
+
+_OPTIONS = {"fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def _triangular(P: Any, k: int) -> None:
     """P = RᵀR of the upper triangle in place, and R⁻ᵀ of the column after it."""
     for q in range(k):
@@ -23,7 +24,7 @@ def _triangular(P: Any, k: int) -> None:
                 P[r, c] -= factor * P[q, c]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def _back(P: Any, k: int) -> None:
     """R⁻¹ of the column after the triangle, in place."""
     for r in range(k - 1, -1, -1):
@@ -33,7 +34,7 @@ def _back(P: Any, k: int) -> None:
         P[r, k] = s / P[r, r]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def fill_by_precision(Z: Any, known: Any, Q: Any, spread: Any) -> None:
     """Fill the gaps of every row with their mean given its known cells, z ~ N(0, Q⁻¹).
 
@@ -79,7 +80,7 @@ def fill_by_precision(Z: Any, known: Any, Q: Any, spread: Any) -> None:
                     spread[gaps[g], gaps[c]] += T[h, g] * T[h, c]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(**_OPTIONS)
 def fill_by_loadings(Z: Any, known: Any, B: Any, ridge: float) -> None:
     """Fill the gaps of every row with B·a, the ridge solution from its known cells; p·k² flops."""
     n, p = Z.shape

@@ -7,14 +7,13 @@ same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.threads import allowed_threads, share_out
 
 BIAS_RIDGE = 3.0
 """Penalty of a row's or column's bias, as a number of entries; 2 to 5 do equally well."""
@@ -86,27 +85,20 @@ def both_ways(
     return entries_of(rows, cols, values, shape[0]), entries_of(cols, rows, values, shape[1])
 
 
-@contextmanager
-def threads(n_jobs: int) -> Iterator[Run]:
-    """A way to run row by row work in `n_jobs` threads."""
+def row_runner(n_jobs: int | None) -> Run:
+    """A way to run row by row work in `n_jobs` threads, or as many as are allowed."""
 
     def run(work: Callable[[int, int], Any], starts: IntArray) -> None:
+        threads = n_jobs or allowed_threads()
         n_rows = len(starts) - 1
         load = starts + np.arange(n_rows + 1)  # an empty row takes time, too
-        marks = np.linspace(0, load[-1], n_jobs * CHUNKS_PER_THREAD + 1)
+        marks = np.linspace(0, load[-1], CHUNKS_PER_THREAD * threads + 1 if threads > 1 else 2)
         bounds = np.searchsorted(load, marks)
         bounds[0], bounds[-1] = 0, n_rows
-        if pool is None:
-            work(0, n_rows)
-        else:
-            list(pool.map(work, bounds[:-1].tolist(), bounds[1:].tolist()))
+        edges = bounds.tolist()
+        share_out(work, list(zip(edges[:-1], edges[1:], strict=True)), threads)
 
-    pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
-    try:
-        yield run
-    finally:
-        if pool is not None:
-            pool.shutdown()
+    return run
 
 
 def update(

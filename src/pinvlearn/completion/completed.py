@@ -107,7 +107,7 @@ class Completed:
                 self._times(np.eye(n)) if small else mean,
                 rank,
                 stop=None,
-                method="auto",
+                solver="auto",
                 rng=rng,
                 n_oversamples=None,
                 n_power=None,

@@ -69,7 +69,7 @@ def factor_at_a_time(
     rows, cols, values : arrays of shape (n,)
         Sorted by row, then column; no pair twice.
     loop : callable, optional
-        `descend_plainly`, or anything with its signature, instead of the compiled loop.
+        Anything with the signature of `_compiled.descend`, instead of that loop.
     """
     watch = Stopwatch()
     m, n = shape
@@ -188,7 +188,7 @@ def of_complete(
     """
     A = np.empty(shape)
     A[rows, cols] = values
-    full = decompose(A, rank, stop=None, method="auto", rng=rng, n_oversamples=None, n_power=None)
+    full = decompose(A, rank, stop=None, solver="auto", rng=rng, n_oversamples=None, n_power=None)
     shrunk = np.maximum(full.s - alpha * np.sqrt(shape[0] * shape[1]), 0.0)
     reason = "one SVD, singular values shrunk by alpha·√(m·n)"
     report = Report("exact", reason, passes=full.report.passes, seconds=full.report.seconds)
@@ -200,45 +200,3 @@ def _compiled_loop() -> Callable[..., Any]:
 
     loop: Callable[..., Any] = descend
     return loop
-
-
-def descend_plainly(
-    starts: IntArray,
-    columns: IntArray,
-    residual: Array,
-    u: Array,
-    v: Array,
-    rate: float,
-    annealing: float,
-    alpha: float,
-    first: int,
-    last: int,
-    previous: float,
-    earlier_penalty: float,
-    min_improvement: float,
-    min_epochs: int,
-    limit: float,
-    work: Array,
-) -> tuple[int, float, float, int]:
-    """The loop as the original's documentation prints it: the oracle of the compiled one."""
-    penalised = squared = 0.0
-    for epoch in range(first, last):
-        step = rate / (1.0 + epoch / annealing)
-        squared = sizes = 0.0
-        for i in range(len(u)):
-            for e in range(starts[i], starts[i + 1]):
-                j = columns[e]
-                old_u, old_v = u[i], v[j]
-                error = residual[e] - old_u * old_v
-                squared += error * error
-                sizes += old_u * old_u + old_v * old_v
-                u[i] += step * (error * old_v - alpha * old_u)
-                v[j] += step * (error * old_u - alpha * old_v)
-        if not squared <= limit:
-            return epoch + 1, np.inf, np.inf, HAS_DIVERGED
-        penalised = squared + alpha * sizes + earlier_penalty
-        improvement = abs(previous - penalised) / (abs(previous) + abs(penalised) + 1e-300)
-        if previous >= 0.0 and epoch + 1 >= min_epochs and improvement < min_improvement:
-            return epoch + 1, penalised, squared, CONVERGED
-        previous = penalised
-    return last, penalised, squared, GO_ON

@@ -15,8 +15,7 @@ from uuid import uuid4
 import dask
 
 from pinvlearn import summaries
-from pinvlearn._core.arrays import blas_threads
-from pinvlearn.engines.local import keep_one_blas_thread
+from pinvlearn._core.threads import as_worker, one_blas_thread
 
 
 def fold(plan: Any, blocks: Sequence[Any], source: str) -> Any:
@@ -41,12 +40,12 @@ def computed(tasks: Sequence[Any]) -> Sequence[Any]:
     with (
         # Dask warns of graphs above 10 MB and advises to scatter; see above.
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GB"}),
-        blas_threads().limit(limits=1),  # for schedulers whose workers are threads in here
+        one_blas_thread(),  # for schedulers whose workers are threads in here
     ):
         results: Sequence[Any] = dask.compute(*tasks)
         return results
 
 
 def _summary(plan: Any, block: Any, block_id: tuple[str, int]) -> Any:
-    keep_one_blas_thread()
-    return plan.summary(*block, block_id=block_id)
+    with as_worker():
+        return plan.summary(*block, block_id=block_id)

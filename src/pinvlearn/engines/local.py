@@ -7,9 +7,7 @@ depend on the rows and the block size alone, not on the number of threads.
 from __future__ import annotations
 
 import operator
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -23,14 +21,12 @@ from pinvlearn._core.arrays import (
     WIDE,
     Array,
     Matrix,
-    allowed_threads,
-    blas_threads,
     is_sparse,
     slices,
 )
+from pinvlearn._core.threads import in_threads
 from pinvlearn.summaries.products import Products, with_ones
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -113,54 +109,3 @@ def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:
     while partial:
         result = merge(partial.pop()[1], result)
     return result
-
-
-def keep_one_blas_thread() -> None:
-    """Hold BLAS to one thread for good, in a process that works for an engine.
-
-    Threads of a worker cannot set and restore the limit each for itself: the first to leave would
-    give BLAS its threads back while others compute, and change their bits.
-    """
-    libraries = blas_threads().lib_controllers
-    if any(library.num_threads != 1 for library in libraries):
-        # From 3.8 on threadpoolctl lets one thread set limits, and ignores the others in silence.
-        for library in libraries:
-            getattr(library, "clear_controlling_thread", lambda **_: None)(force=True)
-        blas_threads().limit(limits=1)
-
-
-def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | None) -> Iterator[T]:
-    """function of every item, in order, by `n_jobs` threads (None: as many as BLAS has).
-
-    Where the items themselves fail, what came before is given first.
-    """
-    blas = blas_threads()
-    n_jobs = n_jobs or allowed_threads()
-    with blas.limit(limits=1):
-        if n_jobs == 1 or (isinstance(items, Sized) and len(items) == 1):
-            for item in items:
-                yield function(item)
-            return
-        with ThreadPoolExecutor(n_jobs) as pool:
-            waiting: deque[Future[T]] = deque()
-            source = iter(items)
-            failure: Exception | None = None
-            try:
-                while True:
-                    try:
-                        item = next(source)
-                    except StopIteration:
-                        break
-                    except Exception as error:  # raised once what came before it is done
-                        failure = error
-                        break
-                    if len(waiting) > n_jobs:  # bounded: at most one finished block is in wait
-                        yield waiting.popleft().result()
-                    waiting.append(pool.submit(function, item))
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
-            if failure is not None:
-                raise failure

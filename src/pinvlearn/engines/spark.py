@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pinvlearn import summaries
-from pinvlearn.engines.local import keep_one_blas_thread
+from pinvlearn._core.threads import as_worker
 
 TASKS_PER_CORE = 2
 """At most so many tasks for each core: a second evens out what cores get, and more would send more
@@ -119,9 +119,9 @@ def _sent(results: Iterator[Any]) -> Iterator[Any]:
     """Results of a task, one in a record."""
     import pyarrow as pa
 
-    keep_one_blas_thread()
-    for result in results:
-        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result, protocol=5)]})
+    with as_worker():
+        for result in results:
+            yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result, protocol=5)]})
 
 
 def _received(frame: Any) -> Iterator[Any]:

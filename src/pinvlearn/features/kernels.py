@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
-from pinvlearn.features.radial import gaussian, laplace, row_squares
+from pinvlearn.features.radial import RADIAL, row_squares
 
 KernelFunction = Callable[[Matrix, Matrix], Array]
 
@@ -22,12 +22,8 @@ def _linear(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
     return _products(X, Z)
 
 
-def _gaussian(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
-    return gaussian(X, Z, kernel.gamma)
-
-
-def _laplace(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
-    return laplace(X, Z, kernel.gamma)
+def _radial(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
+    return RADIAL[str(kernel.function)](X, Z, kernel.gamma)
 
 
 def _polynomial(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
@@ -54,14 +50,12 @@ def _cosine(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
 
 KERNELS: dict[str, Callable[[Matrix, Matrix, Kernel], Array]] = {
     "linear": _linear,
-    "rbf": _gaussian,
-    "gaussian": _gaussian,
-    "laplace": _laplace,
+    **dict.fromkeys(RADIAL, _radial),
     "poly": _polynomial,
     "sigmoid": _sigmoid,
     "cosine": _cosine,
 }
-"""Kernels by name ("rbf" and "gaussian" are one: scikit-learn's word and ours)."""
+"""Kernels by name: the radial ones, and those of inner products."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,7 @@ class Kernel:
 
     def diagonal(self, X: Matrix, tile: int = 64) -> Array:
         """k(x, x) for every row, from tiles on the diagonal."""
-        if self.function in ("rbf", "gaussian", "laplace"):
+        if isinstance(self.function, str) and self.function in RADIAL:
             return np.ones(X.shape[0])
         tiles = (X[start : start + tile] for start in range(0, X.shape[0], tile))
         return np.concatenate([np.diagonal(self(rows, rows)) for rows in tiles])

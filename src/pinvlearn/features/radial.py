@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.spatial.distance
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
 
 
-def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:
+def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
     """exp(-gamma·‖x - c‖²) for all pairs of rows, as one matrix product and one exponential.
 
     With x̃ = [x, ‖x‖², 1] and c̃ = [2c, -1, -‖c‖²] the exponent is gamma·x̃·c̃.  Both are taken
     about the centres' mean, since ‖x‖² - 2x·c + ‖c‖² loses what ‖x‖ exceeds ‖x - c‖ by.
     """
     if is_sparse(X) or is_sparse(centers):
-        return _gaussian_sparse(X, centers, gamma)
+        return _rbf_sparse(X, centers, gamma)
     middle = centers.mean(axis=0)
     left = _augmented(X, middle)
     right = _augmented(centers.astype(X.dtype, copy=False), middle)
@@ -30,7 +30,7 @@ def gaussian(X: Matrix, centers: Matrix, gamma: float) -> Array:
     values: Array = np.empty((len(X), len(centers)), dtype=X.dtype)
     for start in range(0, len(X), CHUNK):
         chunk = values[start : start + CHUNK]
-        _exponential(np.matmul(left[start : start + CHUNK], right.T, out=chunk))
+        _exp_in_place(np.matmul(left[start : start + CHUNK], right.T, out=chunk))
     return values
 
 
@@ -47,16 +47,16 @@ def _augmented(X: Array, middle: Array) -> Array:
     return rows
 
 
-def _gaussian_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
+def _rbf_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
     product = X @ centers.T
     exponent: Array = (product.toarray() if is_sparse(product) else np.asarray(product)) * 2.0
     exponent -= row_squares(X)[:, None]
     exponent -= row_squares(centers)
     exponent *= gamma
-    return _exponential(exponent)
+    return _exp_in_place(exponent)
 
 
-def _exponential(exponent: Array) -> Array:
+def _exp_in_place(exponent: Array) -> Array:
     """exp in place, of exponents held to [-350, 0].
 
     Rounding may leave a distance below zero; and products of values under 1e-152 would be denormal
@@ -72,20 +72,29 @@ def row_squares(X: Matrix) -> Array:
     return np.asarray(squares).ravel()
 
 
-def laplace(X: Matrix, centers: Matrix, gamma: float) -> Array:
+def laplacian(X: Matrix, centers: Matrix, gamma: float) -> Array:
     """exp(-gamma·‖x - c‖₁) for all pairs of rows; sparse rows are made dense a block at a time."""
-    X = X.toarray() if is_sparse(X) else X
-    C = centers.toarray() if is_sparse(centers) else centers
-    distance = scipy.spatial.distance.cdist(X, C, "cityblock")
+    return _of_distances(X, centers, gamma, "cityblock")
+
+
+def exponential(X: Matrix, centers: Matrix, gamma: float) -> Array:
+    """exp(-gamma·‖x - c‖₂) for all pairs of rows; sparse rows are made dense a block at a time."""
+    return _of_distances(X, centers, gamma, "euclidean")
+
+
+def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Array:
+    X, C = to_dense(X), to_dense(centers)
+    distance = scipy.spatial.distance.cdist(X, C, metric)
     distance *= -gamma
-    return _exponential(distance).astype(X.dtype, copy=False)
+    return _exp_in_place(distance).astype(X.dtype, copy=False)
 
 
 RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {
-    "gaussian": gaussian,
-    "laplace": laplace,
+    "rbf": rbf,
+    "laplacian": laplacian,
+    "exponential": exponential,
 }
-"""Radial functions by name."""
+"""Radial functions by scikit-learn's names where it has them; "exponential" is ours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +103,7 @@ class RadialBasis:
 
     centers: Matrix
     gamma: float
-    kernel: str = "gaussian"
+    kernel: str = "rbf"
 
     @property
     def n_columns(self) -> int:

@@ -25,7 +25,7 @@ from pinvlearn.engines.local import LocalRows
 from pinvlearn.linalg import error as _error
 from pinvlearn.linalg import rangefinder as _rangefinder
 from pinvlearn.linalg import reorder as _reorder
-from pinvlearn.linalg.driver import METHODS, NEEDS_ENTRIES, NEEDS_RANK, decompose, memory
+from pinvlearn.linalg.driver import DECOMPOSITIONS, NEEDS_ENTRIES, NEEDS_RANK, decompose, memory
 from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.reorder import Reordering
 from pinvlearn.linalg.report import Report
@@ -42,7 +42,7 @@ def svd(
     *,
     rank_ratio: float | None = None,
     stop: Stop | None = None,
-    method: str = "auto",
+    solver: str = "auto",
     n_oversamples: int | None = None,
     n_power: int | None = None,
     rng: Any = None,
@@ -58,8 +58,8 @@ def svd(
     rank_ratio : float, optional
         The rank as a fraction of min(m, n), rounded up.
     stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
-        Let the rank grow until this rule is satisfied (``method="adaptive"``).
-    method : str
+        Let the rank grow until this rule is satisfied (``solver="adaptive"``).
+    solver : str
         - ``"exact"``: LAPACK.
         - ``"gram"``: eigendecomposition of the smaller Gram matrix, small values refined.
         - ``"block-krylov"``: the fast one for a given rank.
@@ -67,7 +67,7 @@ def svd(
         - ``"randomized"``: Halko's, with normalised power iterations; RandPI of [JS20] with
           ``n_oversamples=rank, n_power=0``.
         - ``"frpca"``: power iterations normalised by LU, 11 passes.
-        - ``"svds"``: SciPy's, ARPACK.
+        - ``"arpack"``: SciPy's ``svds``.
         - ``"fastpi"``: [JS20] Algorithm 1, by hub-and-spoke reordering.
         - ``"adaptive"``: grows until `stop` is satisfied, [JL19] Algorithms 2, 4 and 5.
         - ``"auto"``: chooses; ``report`` says what and why.
@@ -82,6 +82,7 @@ def svd(
     Returns
     -------
     SVD
+        The factors, and a report of how they were found.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def svd(
     True
     """
     A = check_matrix(A)
-    check_choice("method", method, ("auto", *METHODS))
+    check_choice("solver", solver, ("auto", *DECOMPOSITIONS))
     k = check_rank(rank, rank_ratio, A.shape)
     options = {
         "n_oversamples": check_count("n_oversamples", n_oversamples),
@@ -102,17 +103,17 @@ def svd(
         stop = check_stop(stop)
         if k is not None:
             raise ValueError("Give a rank or a stop rule, not both; Rank(k) is a stop rule.")
-        if method not in ("auto", "adaptive"):
-            raise ValueError(f'method={method!r} takes a rank; a stop rule needs "adaptive".')
-    elif method == "adaptive":
-        raise ValueError('method="adaptive" needs a stop rule, e.g. stop=Tolerance(0.1).')
-    if method in NEEDS_RANK and k is None:
-        raise ValueError(f"method={method!r} needs rank or rank_ratio.")
-    if method in NEEDS_ENTRIES and is_operator(A):
-        raise TypeError(f"method={method!r} needs the entries of A; a LinearOperator has none.")
+        if solver not in ("auto", "adaptive"):
+            raise ValueError(f'solver={solver!r} takes a rank; a stop rule needs "adaptive".')
+    elif solver == "adaptive":
+        raise ValueError('solver="adaptive" needs a stop rule, e.g. stop=Tolerance(0.1).')
+    if solver in NEEDS_RANK and k is None:
+        raise ValueError(f"solver={solver!r} needs rank or rank_ratio.")
+    if solver in NEEDS_ENTRIES and is_operator(A):
+        raise TypeError(f"solver={solver!r} needs the entries of A; a LinearOperator has none.")
     if stop is None:
-        check_memory(memory(A, k, method), A.shape, k)
-    return decompose(A, k, stop=stop, method=method, rng=check_rng(rng), **options)
+        check_memory(memory(A, k, solver), A.shape, k)
+    return decompose(A, k, stop=stop, solver=solver, rng=check_rng(rng), **options)
 
 
 def pinv(
@@ -123,20 +124,37 @@ def pinv(
     alpha: float = 0.0,
     rank_ratio: float | None = None,
     stop: Stop | None = None,
-    method: str = "auto",
+    solver: str = "auto",
     rng: Any = None,
 ) -> PseudoInverse:
     """Moore-Penrose pseudo-inverse as an operator, exact, low-rank or regularised.
 
     V diag(g(s)) Uᵀ with g(s) = 1/s above the cut-off, or s/(s² + alpha); never formed as a matrix
-    unless ``to_array()`` is called.  All parameters but two are those of `svd`.
+    unless ``to_array()`` is called.
 
     Parameters
     ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        float32 stays float32; everything else is computed in float64.
+    rank : int, optional
+        Number of singular values to keep; all if neither it, `rank_ratio` nor `stop` is given.
     rcond : float, optional
         Singular values at or below rcond·s[0] count as zero; eps·max(m, n) by default.
     alpha : float
         Ridge; 1/C of the extreme learning machine's papers.
+    rank_ratio : float, optional
+        The rank as a fraction of min(m, n), rounded up.
+    stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
+        Let the rank grow until this rule is satisfied.
+    solver : str
+        How the decomposition is found, as in `svd`.
+    rng : None, int or numpy.random.Generator
+        Random stream.
+
+    Returns
+    -------
+    PseudoInverse
+        An operator of shape (n, m).
 
     Examples
     --------
@@ -146,7 +164,7 @@ def pinv(
     array([[1., 0.],
            [0., 1.]])
     """
-    factors = svd(A, rank, rank_ratio=rank_ratio, stop=stop, method=method, rng=rng)
+    factors = svd(A, rank, rank_ratio=rank_ratio, stop=stop, solver=solver, rng=rng)
     return factors.pinv(check_nonnegative("alpha", alpha), rcond=check_rcond(rcond))
 
 
@@ -157,6 +175,7 @@ class Solution:
     Attributes
     ----------
     coef : array of shape (n,) or (n, t)
+        The minimiser, of the shape that Y asks for.
     rank : int
         Directions of A that took part.
     residual_norms : array of shape () or (t,)
@@ -165,6 +184,7 @@ class Solution:
         Ratio of the largest to the smallest singular value that took part (an upper bound from
         the factor where no spectrum was computed).
     report : Report
+        What was done, why and how exactly.
     """
 
     coef: Array
@@ -180,7 +200,7 @@ def lstsq(
     *,
     alpha: float = 0.0,
     rcond: float | None = None,
-    method: str = "auto",
+    solver: str = "auto",
     rng: Any = None,
 ) -> Solution:
     """Minimise ‖A·X - Y‖² + alpha·‖X‖²; of many minimisers the one of least norm.
@@ -188,14 +208,23 @@ def lstsq(
     Parameters
     ----------
     A : array or sparse array of shape (m, n)
+        A LinearOperator is turned into an array first.
     Y : array of shape (m,) or (m, t)
+        Right-hand sides.
     alpha : float
         Ridge.
     rcond : float, optional
-        Cut-off for the singular values where alpha is 0 (``"svd"``, ``"qr"`` and ``"auto"``).
-    method : str or solver
-        ``"svd"``, ``"qr"``, ``"cholesky"``, ``"eigen"``, ``"fast-svd"``, ``"grad-svd"`` or
+        Cut-off for the singular values where alpha is 0 (``"exact"``, ``"qr"`` and ``"auto"``).
+    solver : str or object
+        ``"exact"``, ``"qr"``, ``"cholesky"``, ``"gram"``, ``"adaptive"``, ``"adaptive-flat"`` or
         ``"auto"``, as for the learners; see `pinvlearn.readout.solvers`.
+    rng : None, int or numpy.random.Generator
+        Random stream of the randomised solvers.
+
+    Returns
+    -------
+    Solution
+        The minimiser, its residuals, and a report of how it was found.
 
     Examples
     --------
@@ -211,16 +240,16 @@ def lstsq(
             f"A has {A.shape[0]} rows and Y has {targets.shape[0]}; they must be equal."
         )
     alpha = check_nonnegative("alpha", alpha)
-    solver = check_solver(method, SOLVERS)
+    how = check_solver(solver, SOLVERS)
     if rcond is not None:
-        if not hasattr(solver, "rcond"):
-            raise ValueError(f'method={method!r} takes no rcond; use "svd", "qr" or "auto".')
-        solver = replace(solver, rcond=check_rcond(rcond))
+        if not hasattr(how, "rcond"):
+            raise ValueError(f'solver={solver!r} takes no rcond; use "exact", "qr" or "auto".')
+        how = replace(how, rcond=check_rcond(rcond))
     scale, unit = power_of_two_scale(A), power_of_two_scale(targets)
     H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
     rows = LocalRows(lambda X: X, H, T, None, A.shape[1])
     problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
-    readout = solve(problem, solver, _scaled_ridge(alpha, scale))
+    readout = solve(problem, how, _scaled_ridge(alpha, scale))
     residual = np.linalg.norm(np.asarray(H @ readout.coef) - T, axis=0) / unit
     coef = (readout.coef * (scale / unit)).astype(A.dtype, copy=False)
     if np.ndim(Y) == 1:
@@ -244,11 +273,13 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
     Parameters
     ----------
     A : array, sparse array or LinearOperator of shape (m, n)
+        The matrix whose columns are to be spanned.
     stop : Tolerance, FlatGradient, Rank, Energy or callable
         A callable gets the errors after 0 … j columns and answers True to stop at j.
     block : int, optional
         Samples per block; by default it grows with the basis.
     rng : None, int or numpy.random.Generator
+        Random stream.
 
     Returns
     -------
@@ -266,9 +297,7 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
     block = check_count("block", block, least=1)
     if getattr(stop, "sees", "errors") == "energy" and is_operator(A):
         raise TypeError("Energy needs the entries of A; a LinearOperator has none.")
-    if getattr(stop, "relative", False):
-        norm = _rangefinder.norm_estimate(A, generator.spawn(1)[0])
-        stop = stop.absolute(norm)  # type: ignore[attr-defined]
+    stop = _rangefinder.absolute(stop, A, generator)
     return _rangefinder.range_basis(A, stop, block=block, rng=generator)
 
 
@@ -288,6 +317,7 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
     Returns
     -------
     Reordering
+        The order of rows and columns, and where hubs and blocks begin.
 
     Examples
     --------
@@ -313,6 +343,20 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
 def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = None) -> float:
     """‖A - approx‖₂ by block power iteration: from below, usually to 1 %.
 
+    Parameters
+    ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        The matrix itself.
+    approx : SVD, RangeBasis or array of shape (m, n)
+        What stands for it; a basis stands for Q·Qᵀ·A.
+    rng : None, int or numpy.random.Generator
+        Start of the iteration.
+
+    Returns
+    -------
+    float
+        The largest singular value of the difference.
+
     Examples
     --------
     >>> import numpy as np, pinvlearn as pl
@@ -326,6 +370,18 @@ def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = No
 
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
     """‖A - approx‖_F, exactly, from products with blocks of unit vectors.
+
+    Parameters
+    ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        The matrix itself.
+    approx : SVD, RangeBasis or array of shape (m, n)
+        What stands for it; a basis stands for Q·Qᵀ·A.
+
+    Returns
+    -------
+    float
+        Root of the sum of squares of the difference.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def partial_svd(
     min_improvement: float = 1e-6,
     min_epochs: int = 1,
     max_epochs: int = 200,
-    method: str = "descent",
+    solver: str = "descent",
     rng: Any = None,
     callback: _descent.Callback | None = None,
 ) -> SVD:
@@ -49,11 +49,13 @@ def partial_svd(
     rows, cols, values : arrays of shape (n,)
         The known entries, in any order; `as_triplets` makes them from a matrix.
     shape : (int, int)
+        Of the whole matrix.
     rank : int
         Number of factors, at most min(shape).
     init : float, optional
         Deviation of the Gaussian start; 1/√rank.
     learning_rate : float
+        Step of the descent, in the first epoch.
     annealing : float, optional
         Epochs after which the rate is halved: rate / (1 + epoch/annealing); max_epochs/10.
     alpha : float
@@ -63,7 +65,7 @@ def partial_svd(
         abs(x - y) / (abs(x) + abs(y)).  With 0 every epoch is run.
     min_epochs, max_epochs : int
         For each factor.
-    method : {"descent", "exact"}
+    solver : {"descent", "exact"}
         "exact" answers a complete matrix with one SVD, s shrunk by alpha·√(m·n): where the descent
         would end.
     rng : None, int or numpy.random.Generator
@@ -121,10 +123,10 @@ def partial_svd(
         low,
         high,
     )
-    if check_choice("method", method, ("descent", "exact")) == "exact":
+    if check_choice("solver", solver, ("descent", "exact")) == "exact":
         if len(values) < shape[0] * shape[1]:
             raise ValueError(
-                f'{len(values)} of {shape[0] * shape[1]} entries are known; method="exact" needs '
+                f'{len(values)} of {shape[0] * shape[1]} entries are known; solver="exact" needs '
                 'all of them, use "descent".'
             )
         return _descent.of_complete(rows, cols, values, shape, k, alpha, check_rng(rng))
@@ -142,6 +144,13 @@ def as_triplets(X: Any) -> tuple[IntArray, IntArray, Array]:
     X : sparse array, masked array or array of shape (m, n)
         Known are the explicit entries of a sparse array (zeros included), what a masked array does
         not mask, and what is not NaN in any other array or frame.
+
+    Returns
+    -------
+    rows, cols : integer arrays of shape (n,)
+        Where the known entries stand.
+    values : array of shape (n,)
+        What they are.
 
     Examples
     --------

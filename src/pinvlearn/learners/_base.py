@@ -58,10 +58,10 @@ PARAMETERS = {
         31 values, chosen from by exact leave-one-out (by generalised cross-validation where
         `loo_scoring` is None).""",
     "solver": """
-    solver : str or solver, default="auto"
-        "svd" (exact), "fast-svd" and "grad-svd" ([JL19] Algorithm 5 with the tolerance and the
-        gradient stop), "cholesky", "eigen", "qr", "woodbury" ([MW15] Eq. (19)), "auto", or an
-        object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
+    solver : str or object, default="auto"
+        "exact" (the SVD), "adaptive" and "adaptive-flat" ([JL19] Algorithm 5 with the tolerance
+        and the gradient stop), "cholesky", "gram", "qr", "randomized" ([MW15] Eq. (19)), "auto", or
+        an object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
     "direct_links": """
     direct_links : bool, default=False
         Put the inputs beside the hidden units, so that the linear part is learned as such.""",
@@ -70,7 +70,7 @@ PARAMETERS = {
         Weights of the classes.""",
     "loo_scoring": """
     loo_scoring : {"mse"} or None, default="mse"
-        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
         no `predict_interval`.""",
     "n_jobs": """
     n_jobs : int, default=None
@@ -84,7 +84,7 @@ PARAMETERS = {
 
 CLASSIFIER_SCORING = """
     loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
-        What leave-one-out judges alpha by.  None leaves leave-one-out out: the fastest fit, but
+        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
         no `predict_proba`."""
 
 ATTRIBUTES = """
@@ -122,15 +122,20 @@ ATTRIBUTES = """
 
 
 def documented(cls: type) -> type:
-    """Fill shared parameters, in the order of the signature, and attributes into a docstring."""
+    """Fill shared parameters, in the order of the signature, and attributes into a docstring.
+
+    Everything is dedented first: Python 3.13 and later do so when they compile a docstring, earlier
+    ones do not, and a section indented otherwise than its neighbours is lost to whoever reads it.
+    """
     texts = PARAMETERS | getattr(cls, "_parameter_docs", {})
     if issubclass(cls, ClassifierMixin):
         texts |= {"loo_scoring": CLASSIFIER_SCORING}
-    shared = [texts[name] for name in inspect.signature(cls).parameters if name in texts]
+    names = [name for name in inspect.signature(cls).parameters if name in texts]
+    shared = "\n".join(inspect.cleandoc(texts[name]) for name in names)
     cls.__doc__ = (
-        (cls.__doc__ or "")
-        .replace("{tail}", "".join(shared).strip())
-        .replace("{attributes}", ATTRIBUTES.strip())
+        inspect.cleandoc(cls.__doc__ or "")
+        .replace("{tail}", shared)
+        .replace("{attributes}", inspect.cleandoc(ATTRIBUTES))
     )
     return cls
 

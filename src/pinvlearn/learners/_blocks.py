@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.base import clone
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn.engines.local import in_threads, tree
+from pinvlearn._core.threads import in_threads
+from pinvlearn.engines.local import tree
 from pinvlearn.learners._plans import Plan
 from pinvlearn.summaries import Products, Schema, Tree
 from pinvlearn.summaries.block import Block

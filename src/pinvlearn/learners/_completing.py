@@ -1,4 +1,4 @@
-"""How `PartialSVD` fits, by method: name → function."""
+"""How `PartialSVD` fits, by solver: name → function."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ALPHAS = np.array([0.3, 0.18, 0.12, 0.08, 0.05, 0.03, 0.01, 0.003, 0.001, 0.0003
 PATH_ITERATIONS = 10
 """ALS iterations for each alpha of a path: enough to rank them."""
 
-FUNK = {"init": 0.1, "learning_rate": 0.02, "min_improvement": 1e-5}
+DESCENT = {"init": 0.1, "learning_rate": 0.02, "min_improvement": 1e-5}
 """A smaller start than partial_svd's and twice its rate: .005 to .013 RMSE better on the residuals
 of biases, in half the epochs."""
 
-ITERATIONS = {"funk": 100, "als": 30, "gibbs": 120}
-FUNK_UPDATES = 10_000
+ITERATIONS = {"descent": 100, "als": 30, "gibbs": 120}
+DESCENT_UPDATES = 10_000
 """Updates of a factor's typical entry that a descent needs: rows with fewer than a hundred entries
 get more epochs than the above."""
 
@@ -89,12 +89,12 @@ def fit_als(problem: Problem, mean: float, scale: float) -> Fitted:
     return Fitted(completed, alpha * scale, path, found.rmse, 2 * len(found.rmse))
 
 
-def fit_funk(problem: Problem, mean: float, scale: float) -> Fitted:
+def fit_descent(problem: Problem, mean: float, scale: float) -> Fitted:
     """The original on what the biases leave."""
     epochs: list[int] = []
     most = problem.iterations
     if problem.by_default:
-        most = max(most, -(-FUNK_UPDATES * max(problem.shape) // len(problem.values)))
+        most = max(most, -(-DESCENT_UPDATES * max(problem.shape) // len(problem.values)))
         most = min(most, 10 * problem.iterations)
 
     def fit(part: tuple[IntArray, IntArray, Array], alpha: float) -> tuple[Array, Array]:
@@ -106,10 +106,17 @@ def fit_funk(problem: Problem, mean: float, scale: float) -> Fitted:
         order = np.lexsort((cols, rows))
         rest = (values - predicted(A, B, rows, cols, True))[order]
         # From its small start a factor first grows slowly: a fifth of the epochs are always run.
-        limits = (FUNK["min_improvement"], -(-most // 5), most)
-        descent = Descent(FUNK["learning_rate"], most / 10, alpha, *limits)
+        limits = (DESCENT["min_improvement"], -(-most // 5), most)
+        descent = Descent(DESCENT["learning_rate"], most / 10, alpha, *limits)
         found = factor_at_a_time(
-            rows[order], cols[order], rest, problem.shape, problem.rank, FUNK["init"], descent, rng
+            rows[order],
+            cols[order],
+            rest,
+            problem.shape,
+            problem.rank,
+            DESCENT["init"],
+            descent,
+            rng,
         )
         epochs.append(found.report.passes or 0)
         root = np.sqrt(found.s)
@@ -154,8 +161,8 @@ def fit_gibbs(problem: Problem, mean: float, scale: float) -> Fitted:
     return Fitted(completed, None, None, chain.rmse, 2 * sweeps)
 
 
-METHODS: dict[str, Callable[[Problem, float, float], Fitted]] = {
-    "funk": fit_funk,
+SOLVERS: dict[str, Callable[[Problem, float, float], Fitted]] = {
+    "descent": fit_descent,
     "als": fit_als,
     "gibbs": fit_gibbs,
 }

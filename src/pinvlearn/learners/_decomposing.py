@@ -7,19 +7,17 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
-from pinvlearn._core.arrays import Array, Matrix, Shifted, is_sparse
-from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.arrays import Array, Matrix, Shifted
 from pinvlearn._validation import (
     check_choice,
     check_count,
     check_finite,
     check_nonnegative,
+    check_rows,
     generator,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -59,7 +57,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """fit, partial_fit and the choice of components; a subclass says what is decomposed."""
 
     _solver_name: ClassVar[str]
-    """The parameter that names the method."""
+    """The parameter that names the solver."""
     _dtype: np.dtype[Any]
     """Precision of the attributes: that of X."""
     _fewest: ClassVar[int]
@@ -88,7 +86,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
         y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with unchanged_on_failure(self):
             forget_fit(self)
             self._check_parameters()
-            self._fit(self._checked(X, reset=True, least=2, finite=False))
+            self._fit(check_rows(self, X, reset=True, least=2, finite=False))
         return self
 
     @available_if(_goes_on)
@@ -113,7 +113,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Rows to add.
         y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -122,12 +124,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with unchanged_on_failure(self):
             self._check_parameters()
             seen: Scatter | None = vars(self).get("summary_")
-            if self._method not in ("auto", "gram"):
+            if self._solver not in ("auto", "gram"):
                 raise ValueError(
                     f"{self._solver_name}={getattr(self, self._solver_name)!r} needs all rows at "
                     'once; partial_fit works with "auto" and "gram".'
                 )
-            X = self._checked(X, reset=seen is None)
+            X = check_rows(self, X, reset=seen is None)
             self._rank_and_stop((X.shape[1], X.shape[1]))
             if X.shape[1] ** 2 > DENSE_ENTRIES:
                 raise ValueError(
@@ -155,8 +157,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return object.__getattribute__(self, name)
 
     @property
-    def _method(self) -> str:
-        """The method asked for, by the name it has here."""
+    def _solver(self) -> str:
+        """The solver asked for, by the name it has here."""
         given = getattr(self, self._solver_name)
         return SAME_AS.get(given, given)
 
@@ -167,25 +169,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if check_count("n_oversamples", self.n_oversamples, least=1) is None:
             raise ValueError("n_oversamples=None must be an integer of at least 1.")
 
-    def _checked(self, X: Any, *, reset: bool, least: int = 1, finite: bool = True) -> Matrix:
-        """X as float rows; `finite=False` leaves that check to the caller."""
-        check_sparse(X)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=least,
-            reset=reset,
-        )
-        if finite:
-            self._check_finite(X)
-        return scipy.sparse.csr_array(X) if is_sparse(X) else X
-
     def _projected(self, X: Any) -> Array:
         """X Vᵀ for new rows; the product is finite only where they are, which saves a pass."""
-        X = self._checked(X, reset=False, finite=False)
+        X = check_rows(self, X, reset=False, finite=False)
         with np.errstate(over="ignore", invalid="ignore"):
             output: Array = X @ self.components_.T
             finite = bool(output.size) and np.isfinite(output.sum())
@@ -193,21 +179,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._check_finite(X)
         return output
 
-    def _checked_outputs(self, X: Any) -> Array:
-        """Rows in the space of the components."""
-        outputs: Array = check_array(X, dtype=[np.float64, np.float32])
-        if outputs.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {outputs.shape[1]} columns, and the model {self.n_components_} components; "
-                "give rows as transform returns them."
-            )
-        return outputs
-
     def _check_finite(self, X: Matrix) -> None:
         check_finite(X, getattr(self, "feature_names_in_", None))
 
     def _centred(self, X: Matrix) -> Shifted:
-        """X minus its column means, whose sums tell whether X is finite for nothing."""
+        """X minus its column means, whose sums tell for free whether X is finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             A = centred(X)
         if not np.isfinite(A.right).all():
@@ -220,16 +196,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _axes(self, A: Matrix, n_power: int | None) -> Axes:
         """The axes of the rows A, before the whole spectrum is cut to a fraction of it."""
         rank, stop = self._rank_and_stop(A.shape)
-        method, reason = self._method, "chosen by the caller"
-        if method == "auto" and isinstance(self.n_components, str):
-            method, reason = "exact", "the likelihood asks for the small variances too"
-        elif method == "auto":
-            method, reason = choose_axes(A.shape, rank, stop)
+        solver, reason = self._solver, "chosen by the caller"
+        if solver == "auto" and isinstance(self.n_components, str):
+            solver, reason = "exact", "the likelihood asks for the small variances too"
+        elif solver == "auto":
+            solver, reason = choose_axes(A.shape, rank, stop)
         rng = generator(self.random_state)
         axes = principal_axes(
             A,
             rank,
-            method=method,
+            solver=solver,
             reason=reason,
             stop=stop,
             tol=self.tol,
@@ -238,10 +214,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             rng=rng,
         )
         small = self._needs_small_values and A.shape[0] * A.shape[1] <= DENSE_ENTRIES
-        if small and self._method == "auto" and stop is None and blurred(axes):
-            reason = f"values below 1e-5 of the largest are wanted, which {method} blurs"
-            axes = principal_axes(A, rank, method="exact", reason=reason, rng=rng)
-        if method == "randomized" and self.power_iteration_normalizer in ("LU", "none"):
+        if small and self._solver == "auto" and stop is None and blurred(axes):
+            reason = f"values below 1e-5 of the largest are wanted, which {solver} blurs"
+            axes = principal_axes(A, rank, solver="exact", reason=reason, rng=rng)
+        if solver == "randomized" and self.power_iteration_normalizer in ("LU", "none"):
             note = f"every step is made orthonormal, not {self.power_iteration_normalizer}"
             axes = replace(axes, report=axes.report.with_notes(note))
         return axes
@@ -254,7 +230,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if stop is not None:
             # Any matrix with these products will do, so the rule sees diag(s)·Vt.
             root = axes.s[:, None] * axes.Vt
-            axes = principal_axes(root, None, method="adaptive", stop=stop, rng=rng)
+            axes = principal_axes(root, None, solver="adaptive", stop=stop, rng=rng)
         reason = f"products of {count} rows were summed up; {axes.report.reason}"
         notes = axes.report.notes
         if rank is not None and count < rank:
@@ -272,48 +248,48 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _rank_and_stop(self, shape: tuple[int, int]) -> tuple[int | None, Stop | None]:
         """A number of components, a rule that finds it, or neither: the whole spectrum."""
-        wanted, method, small = self.n_components, self._method, min(shape)
-        solver = f"{self._solver_name}={getattr(self, self._solver_name)!r}"
+        wanted, solver, small = self.n_components, self._solver, min(shape)
+        asked = f"{self._solver_name}={getattr(self, self._solver_name)!r}"
         if callable(wanted):
-            if method not in ("auto", "adaptive"):
+            if solver not in ("auto", "adaptive"):
                 raise ValueError(
                     f'n_components={wanted!r} is a stop rule; it needs {self._solver_name}="auto" '
-                    f'or "adaptive", not {solver}.'
+                    f'or "adaptive", not {asked}.'
                 )
             return None, wanted
-        if method == "adaptive":
+        if solver == "adaptive":
             raise ValueError(
-                f"{solver} needs a stop rule as n_components, for instance Energy(0.9)."
+                f"{asked} needs a stop rule as n_components, for instance Energy(0.9)."
             )
         fraction = isinstance(wanted, float | np.floating) and 0.0 < wanted < 1.0
         likely = isinstance(wanted, str) and wanted == "mle" and "mle" in self._also
-        if (fraction or likely) and method in NEED_RANK:
+        if (fraction or likely) and solver in NEED_RANK:
             kind = "a string" if likely else "a fraction"
-            raise ValueError(f"n_components={wanted!r} cannot be {kind} with {solver}.")
+            raise ValueError(f"n_components={wanted!r} cannot be {kind} with {asked}.")
         if fraction:
             # Where no Gram matrix fits, a basis grows until it holds the fraction.
-            fits = small**2 <= DENSE_ENTRIES or method != "auto"
+            fits = small**2 <= DENSE_ENTRIES or solver != "auto"
             return None, None if fits else Energy(float(wanted))
         if likely:
             return None, None
         if wanted is None:
-            return small - 1 if method == "arpack" else small, None
-        self._check_count(wanted, small, solver, shape)
+            return small - 1 if solver == "arpack" else small, None
+        self._check_count(wanted, small, asked, shape)
         return int(wanted), None
 
-    def _check_count(self, wanted: Any, small: int, solver: str, shape: tuple[int, int]) -> None:
-        least = 1 if self._method in NEED_RANK else self._fewest
+    def _check_count(self, wanted: Any, small: int, asked: str, shape: tuple[int, int]) -> None:
+        least = 1 if self._solver in NEED_RANK else self._fewest
         inside = isinstance(wanted, Integral) and least <= int(wanted) <= small
         if not inside or isinstance(wanted, bool):
             raise ValueError(
                 f"n_components={wanted!r} must be between {least} and min(n_samples, n_features)="
-                f"{small} with {solver}, a fraction between 0 and 1{self._also}, or a stop rule; "
+                f"{small} with {asked}, a fraction between 0 and 1{self._also}, or a stop rule; "
                 f"X has n_{'samples' if shape[0] < shape[1] else 'features'}={small}."
             )
-        if self._method == "arpack" and wanted == small:
+        if self._solver == "arpack" and wanted == small:
             raise ValueError(
                 f"n_components={wanted!r} must be strictly less than min(n_samples, n_features)="
-                f"{small} with {solver}."
+                f"{small} with {asked}."
             )
 
     def __sklearn_tags__(self) -> Tags:

@@ -17,7 +17,7 @@ from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.factors import Spectral, Unfiltered
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
-from pinvlearn.readout.solvers import QR, Auto, ExactSVD, Woodbury
+from pinvlearn.readout.solvers import QR, Auto, ExactSVD, RandomizedSVD
 
 LOO = "loo"
 
@@ -25,7 +25,7 @@ RANK = """
     rank : int, "loo" or None, default=None
         Keep so many directions of the decomposition, those with the largest singular values
         (principal-component regression); "loo" judges every number of them by leave-one-out from
-        one decomposition.  For ``solver="woodbury"`` the rank k of [MW15], a float being a
+        one decomposition.  For ``solver="randomized"`` the rank k of [MW15], a float being a
         fraction of the rows."""
 
 
@@ -93,7 +93,7 @@ class SelfSizing(ReadoutEstimator):
 
     def _truncated(self, problem: Problem, solver: Any, alpha: Alpha) -> Any:
         rank = self.rank
-        if isinstance(solver, Woodbury):
+        if isinstance(solver, RandomizedSVD):
             if rank != LOO:
                 return replace(solver, rank=check_rank_or_share("rank", rank))
         elif isinstance(solver, Auto):
@@ -106,7 +106,7 @@ class SelfSizing(ReadoutEstimator):
         if not isinstance(factor, Spectral) or isinstance(factor, Unfiltered):
             raise ValueError(
                 f"rank={rank!r} keeps directions of a decomposition, and {solver} makes none. Use "
-                'solver="svd", "qr", "eigen" or "auto".'
+                'solver="exact", "qr", "gram" or "auto".'
             )
         how = "as given"
         if not wanted:

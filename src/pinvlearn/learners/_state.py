@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from pinvlearn._core.arrays import Matrix
-from pinvlearn._core.sparse import check_sparse
-from pinvlearn._validation import check_finite
+from pinvlearn._validation import check_rows_and_targets
 
 
 @contextmanager
@@ -34,17 +32,5 @@ def forget_fit(estimator: Any) -> None:
 
 def rows_of_new_fit(estimator: Any, X: Matrix, y: Any) -> tuple[Matrix, Any]:
     """Forget the last fit, and check the rows and targets of a new one."""
-    check_sparse(X)
-    check_sparse(y, "y")
     forget_fit(estimator)
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
-        dtype=np.float64,
-        multi_output=True,
-        ensure_all_finite=False,
-    )
-    check_finite(X, getattr(estimator, "feature_names_in_", None))
-    return X, y
+    return check_rows_and_targets(estimator, X, y, dtype=np.float64)

@@ -20,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Matrix
 from pinvlearn._core.progress import Rate, progress
+from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import (
     check_alpha,
     check_in_memory,
     check_jobs,
     generator,
 )
-from pinvlearn.engines.local import in_threads
 from pinvlearn.learners._blocks import BlockRows, Reader, resumed, unpacked
 from pinvlearn.learners._plans import Plan, block_source, checked_targets
 from pinvlearn.learners._state import forget_fit, rows_of_new_fit, unchanged_on_failure
@@ -67,7 +67,7 @@ class Updating:
 
     @property
     def _map_memory(self) -> str | None:
-        """What the map keeps of the rows it was drawn from; None for nothing."""
+        """What the map keeps of the rows it was drawn from; None if it keeps nothing."""
         return None
 
     @property
@@ -91,7 +91,7 @@ class Updating:
             return str(error)
         if kind is Triangle:
             return (
-                'alpha=0 and the solvers "qr" and "svd" need an R factor, and fit keeps sums only'
+                'alpha=0 and the solvers "qr" and "exact" need an R factor, and fit keeps sums only'
             )
         return None
 
@@ -125,7 +125,7 @@ class Updating:
 
         Goes on from `fit` where that keeps its sums: the map keeps nothing of the rows (random
         layers, given centres and widths, inputs as they are) and there is a ridge, with the solver
-        "auto", "cholesky" or "eigen".  From nothing, the map is drawn at the first call: a random
+        "auto", "cholesky" or "gram".  From nothing, the map is drawn at the first call: a random
         layer from the seed alone, centres from the rows of that call.  The weights are solved for
         when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
         which needs no rows; what needs rows, such as probabilities, is gone.
@@ -284,7 +284,7 @@ class Updating:
             A sequence is read by the threads, at the positions that are needed; anything else is
             read in order.  What can be read twice is, if the solution needs refinement.
         classes : array, optional
-            Classes that may not occur.
+            All classes, also those that no block may hold.
         source : str, optional
             Name under which the blocks are counted, so that no merge counts them twice.  Left
             out, it is a digest of the first rows.

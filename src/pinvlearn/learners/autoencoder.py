@@ -17,9 +17,9 @@ from pinvlearn.linalg.lasso import fista
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
-from pinvlearn.readout.solvers import Cholesky, Eigen
+from pinvlearn.readout.solvers import Cholesky, GramSVD
 
-PENALTIES = ("ridge", "l1")
+PENALTIES = ("l2", "l1")
 
 SPARSITY = 1e-3
 """The ℓ1 penalty of ``alpha="auto"``, as a part of the least one at which all weights are zero."""
@@ -57,7 +57,7 @@ def fit_encoder(
     check_size("max_iter", max_iter)
     ridge = check_alpha(alpha)
     if penalty == "l1" and np.ndim(alpha) > 0:
-        raise ValueError('A path of alpha belongs to penalty="ridge"; give "l1" one number.')
+        raise ValueError('A path of alpha belongs to penalty="l2"; give "l1" one number.')
     layer_stream, solver_stream = rng.spawn(2)
     hidden = draw_random(
         X.shape[1],
@@ -69,8 +69,8 @@ def fit_encoder(
     )
     rows = LocalRows(hidden, X, to_dense(X), None, hidden.n_columns, check_jobs(n_jobs))
     problem = Problem(rows, True, None, solver_stream)
-    if penalty == "ridge":
-        readout = solve(problem, Cholesky() if isinstance(ridge, float) else Eigen(), ridge)
+    if penalty == "l2":
+        readout = solve(problem, Cholesky() if isinstance(ridge, float) else GramSVD(), ridge)
         coef, offset, used, report = readout.coef, readout.intercept, readout.alpha, readout.report
         steps = 1
     else:
@@ -141,8 +141,8 @@ class ELMAutoEncoder(MapTransformer):
     ----------
     n_hidden : int, default=200
         Number of features.
-    penalty : {"ridge", "l1"}, default="ridge"
-        "ridge" is one solve; "l1" makes β sparse, by FISTA on the Gram matrix, as [TDH16] do.
+    penalty : {"l2", "l1"}, default="l2"
+        "l2" is one solve; "l1" makes β sparse, by FISTA on the Gram matrix, as [TDH16] do.
     alpha : "auto", float or array, default="auto"
         Penalty.  "auto" chooses the ridge from a path of 31 values by generalised
         cross-validation, as an array is; for "l1" it is a thousandth of the least penalty at
@@ -157,6 +157,7 @@ class ELMAutoEncoder(MapTransformer):
     n_jobs : int, default=None
         Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ class ELMAutoEncoder(MapTransformer):
     reconstruction_error_ : float
         ‖A β + b - X‖² as a part of ‖X - mean‖².
     n_iter_ : int
-        Steps of FISTA; 1 for "ridge".
+        Steps of FISTA; 1 for "l2".
     report_ : Report
         How β was found; the error of "fista" is its duality gap as a part of ‖X - mean‖².
     n_features_in_, feature_names_in_
@@ -202,7 +203,7 @@ class ELMAutoEncoder(MapTransformer):
         self,
         n_hidden: int = 200,
         *,
-        penalty: str = "ridge",
+        penalty: str = "l2",
         alpha: Any = "auto",
         activation: Any = "sigmoid",
         scale: float = 1.0,

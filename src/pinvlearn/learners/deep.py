@@ -36,7 +36,7 @@ class _DeepELM(ReadoutEstimator):
     scale : float, default=1.0
         Factor on the weights of the random units on top.""",
         "penalty": """
-    penalty : {"ridge", "l1"}, default="ridge"
+    penalty : {"l2", "l1"}, default="l2"
         Of the autoencoders; see `ELMAutoEncoder`.""",
         "layer_alpha": """
     layer_alpha : "auto", float or array, default="auto"
@@ -142,7 +142,7 @@ class DeepELMClassifier(ReadoutClassifier, _DeepELM):
         n_hidden: int = 1000,
         activation: Any = "sigmoid",
         scale: float = 1.0,
-        penalty: str = "ridge",
+        penalty: str = "l2",
         layer_alpha: Any = "auto",
         alpha: Any = "auto",
         solver: Any = "auto",
@@ -197,7 +197,7 @@ class DeepELMRegressor(ReadoutRegressor, _DeepELM):
         n_hidden: int = 1000,
         activation: Any = "sigmoid",
         scale: float = 1.0,
-        penalty: str = "ridge",
+        penalty: str = "l2",
         layer_alpha: Any = "auto",
         alpha: Any = "auto",
         solver: Any = "auto",

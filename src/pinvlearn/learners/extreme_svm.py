@@ -73,7 +73,7 @@ class ExtremeSVMClassifier(ReadoutClassifier):
         generalised cross-validation chooses.""",
         "solver": """
     solver : str or solver, default="auto"
-        "cholesky" or "eigen" of the sums, "qr" or "svd" of an R factor, which keeps more digits,
+        "cholesky" or "gram" of the sums, "qr" or "exact" of an R factor, which keeps more digits,
         cannot forget, and is kept by `partial_fit` and `fit_blocks`, not by `fit`; "auto" or any
         other, as in `ELMClassifier`.""",
     }

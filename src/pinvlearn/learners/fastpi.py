@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
 from pinvlearn._core.sparse import check_sparse
@@ -20,11 +21,13 @@ from pinvlearn._validation import (
     check_finite,
     check_memory,
     check_rank,
+    check_rows,
+    check_rows_and_targets,
     check_size,
     generator,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.linalg.driver import METHODS, decompose, memory
+from pinvlearn.linalg.driver import FIXED_RANK, decompose, memory
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.svd import cutoff_gain, ridge_gain
 from pinvlearn.readout.cells import (
@@ -33,7 +36,6 @@ from pinvlearn.readout.cells import (
     RATIOS,
     Decomposed,
     Judge,
-    best_cell,
     cross_validated_cells,
     from_gram,
     from_svd,
@@ -42,12 +44,17 @@ from pinvlearn.readout.cells import (
     judge_squared_error,
     leave_one_out_cells,
 )
+from pinvlearn.readout.choose import best_cell
 
 GRAM_SIDE = 6000
 """Smaller side up to which "auto" ranks take the whole spectrum from the Gram matrix: about a
 minute on one core.  Above it they reach to `WIDE_RATIO` of that side."""
 
 WIDE_RATIO = 0.1
+
+NOT_THE_PAPERS = (
+    "auto leaves out fastpi, the algorithm of [JS20], as slower or less exact than this one"
+)
 
 FACTOR_ENTRIES = 2**27
 """Most entries of all factors together (1 GiB) that "auto" ranks may ask for."""
@@ -75,8 +82,18 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
     alpha : "auto", float or array, default="auto"
         Ridge; 0 is the paper's pseudo-inverse.  An array is a path to choose from; "auto" is 0
         and eleven values from 1e-6 to 0.1 times the largest eigenvalue of AᵀA.
-    method : str, default="auto"
-        Decomposition, as in `svd`.
+    solver : str, default="auto"
+        How X is decomposed.
+
+        - "auto": not by the paper's algorithm, since wherever we measured another was faster, more
+          exact, or both.  For "auto" ranks it is one eigendecomposition of the smaller Gram matrix,
+          which serves them all, while that side is at most 6000; else what `svd` would take for the
+          largest rank: for sparse X "chebyshev" below a third of that side and "gram" above.
+          `report_` says which and why.
+        - "fastpi": [JS20] Algorithm 1, by hub-and-spoke reordering.  With ``rank_ratio=0.3`` and
+          ``alpha=0.0`` that is the paper's learner as published.
+        - any other of `svd` that takes a rank: "exact", "gram", "block-krylov", "randomized",
+          "chebyshev", "frpca", "arpack".
     loo_scoring : {"precision", "mse"} or None, default="precision"
         What leave-one-out judges by: the precision at `k` (for 1-D y the accuracy), or the
         squared error.  None takes generalised cross-validation: no row is visited, but squared
@@ -147,14 +164,14 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         rank_ratio: Any = "auto",
         alpha: Any = "auto",
         *,
-        method: str = "auto",
+        solver: str = "auto",
         loo_scoring: str | None = "precision",
         k: int = 3,
         random_state: Any = None,
     ) -> None:
         self.rank_ratio = rank_ratio
         self.alpha = alpha
-        self.method = method
+        self.solver = solver
         self.loo_scoring = loo_scoring
         self.k = k
         self.random_state = random_state
@@ -165,6 +182,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
         y : array or sparse array of shape (n_samples, n_labels), or array of shape (n_samples,)
             0/1 indicators of labels, or one class for each row.
 
@@ -179,36 +197,23 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Matrix, y: Any) -> None:
         forget_fit(self)
-        check_choice("method", self.method, ("auto", *METHODS))
-        if self.method == "adaptive":
-            raise ValueError('method="adaptive" grows to a stop rule; here the rank is given.')
+        check_choice("solver", self.solver, ("auto", *FIXED_RANK))
         if self.loo_scoring is not None:
             check_choice("loo_scoring", self.loo_scoring, ("precision", "mse"))
         check_size("k", self.k)
         alpha = check_alpha(self.alpha)
-        check_sparse(X)
-        check_sparse(y, "y")
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            ensure_all_finite=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X, y = check_rows_and_targets(self, X, y)
         Y = self._encoded(y)
         rng, scale = generator(self.random_state), power_of_two_scale(X)
         X = X if scale == 1.0 else X * X.dtype.type(scale)  # keeps squares from overflowing
         ranks, whole = self._ranks(X.shape, Y.shape[1])
         if whole:
-            factors = from_gram(scipy.sparse.csr_array(X) if is_sparse(X) else X, Y, int(ranks[-1]))
+            factors = from_gram(X, Y, int(ranks[-1]))
         else:
             rank = int(ranks[-1])
-            check_memory(memory(X, rank, self.method), X.shape, rank)
+            check_memory(memory(X, rank, self.solver), X.shape, rank)
             found = decompose(
-                X, rank, method=self.method, rng=rng, n_oversamples=None, n_power=None
+                X, rank, solver=self.solver, rng=rng, n_oversamples=None, n_power=None
             )
             factors = from_svd(found, Y)
         ranks = np.unique(ranks.clip(max=len(factors.s)))
@@ -225,6 +230,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             alphas / scale / scale,
         )
         self.report_ = factors.report.with_notes(*notes)
+        if self.solver == "auto":
+            reason = f"{self.report_.reason}; {NOT_THE_PAPERS}"
+            self.report_ = replace(self.report_, reason=reason)
 
     def _encoded(self, y: Any) -> Matrix:
         """Targets as a CSR array: 0/1 labels, one 0/1 column per class, or ±1 for two classes."""
@@ -261,7 +269,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         side = min(shape)
         if isinstance(self.rank_ratio, str):
             check_choice("rank_ratio", self.rank_ratio, ("auto",))
-            whole = self.method == "auto" and side <= GRAM_SIDE
+            whole = self.solver == "auto" and side <= GRAM_SIDE
             entries = n_labels if whole else sum(shape) + n_labels  # for each direction
             most = min(side, max(1, FACTOR_ENTRIES // entries))
             if side > GRAM_SIDE:
@@ -292,7 +300,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             scores, count = leave_one_out_cells(factors, Y, ranks, alphas, self._judge(), rng)
             self.loo_scores_ = scores
             how = f"leave-one-out on {count} of {Y.shape[0]} rows"
-        i, j = best_cell(scores)
+        i, j = best_cell(scores, alphas)
         note = f"rank and alpha are the best of {scores.size} combinations by {how}"
         return int(ranks[i]), float(alphas[j]), [note]
 
@@ -329,11 +337,21 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return coef
 
     def decision_function(self, X: Matrix) -> Array:
-        """Scores X·Z: one column per label or class, 1-D for two classes.
+        """Scores X·Z of every label or class.
 
         The whole array has n_samples·n_labels entries; `top_k` needs it a chunk at a time.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_labels) or (n_samples,)
+            One column for each label or class; 1-D for two classes.
         """
-        X = self._checked(X)
+        X = check_rows(self, X, reset=False)
         scores = np.vstack(list(self._chunks(X, self.weights_)))
         return scores[:, 0] if self._is_binary else scores
 
@@ -347,6 +365,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Rows.
         k : int, optional
             `k` of the constructor by default, or all labels if there are fewer.
         return_scores : bool, default=False
@@ -359,7 +378,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, k)
             Where asked for.
         """
-        X, n_labels = self._checked(X), len(self.classes_)
+        X, n_labels = check_rows(self, X, reset=False), len(self.classes_)
         k = min(self.k, n_labels) if k is None else check_size("k", k)
         if k > n_labels:
             raise ValueError(f"k={k}: there are only {n_labels} labels.")
@@ -381,11 +400,20 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return np.vstack(labels), np.vstack(values)
 
     def predict(self, X: Matrix) -> Any:
-        """Indicators of the labels with a score of at least 0.5, or the best class for 1-D y.
+        """Labels of the rows, or their classes where y was 1-D.
 
-        Indicators are sparse if those of `fit` were.
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array or sparse array of shape (n_samples, n_labels), or array of shape (n_samples,)
+            Indicators of the labels with a score of at least 0.5, sparse if those of `fit` were; or
+            the best class of each row.
         """
-        X = self._checked(X)
+        X = check_rows(self, X, reset=False)
         chunks = self._chunks(X, self.weights_)
         if self._multilabel and self._sparse_labels:
             marked = [scipy.sparse.csr_array(scores >= 0.5, dtype=np.intp) for scores in chunks]
@@ -399,12 +427,27 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def score(self, X: Matrix, y: Any, sample_weight: Any = None) -> float:
-        """Precision at 1 for indicators, accuracy for 1-D y."""
+        """Precision at 1 for indicators, accuracy for 1-D y.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : array or sparse array of shape (n_samples, n_labels), or array of shape (n_samples,)
+            Indicators of their labels, or their classes.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, larger is better.
+        """
         check_is_fitted(self)
         if not self._multilabel:
             accuracy: float = super().score(X, y, sample_weight)
             return accuracy
-        top, _ = self._best(self._checked(X), 1)
+        top, _ = self._best(check_rows(self, X, reset=False), 1)
         check_sparse(y, "y")
         y = scipy.sparse.csr_array(y) if is_sparse(y) else np.asarray(y)
         check_finite(y, name="y")
@@ -414,20 +457,6 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
                 "needed, as in fit."
             )
         return float(np.average(relevant(y, top)[:, 0], weights=sample_weight))
-
-    def _checked(self, X: Matrix) -> Matrix:
-        check_is_fitted(self)
-        check_sparse(X)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-            reset=False,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
-        return X
 
     def _chunks(self, X: Matrix, weights: tuple[Array, ...]) -> Iterator[Array]:
         """Scores of some rows at a time."""

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._core.sparse import check_sparse
-from pinvlearn._validation import check_finite, generator
+from pinvlearn._validation import check_rows, generator
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
 
@@ -23,31 +21,40 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         raise NotImplementedError
 
     def fit(self, X: Matrix, y: Any = None) -> Any:
-        """Draw the map for data like X."""
+        """Draw the map for data like X.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self
+            Unchanged if the fit fails.
+        """
         with unchanged_on_failure(self):
-            X = self._checked(X, reset=True)
+            X = check_rows(self, X, reset=True)
             self.map_ = self._draw(X, generator(self.random_state))
         return self
 
     def transform(self, X: Matrix) -> Array:
-        """Features of the rows of X, in the precision of X."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        features: Array = self.map_(X)
-        return features
+        """Features of rows.
 
-    def _checked(self, X: Any, reset: bool) -> Matrix:
-        check_sparse(X)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            reset=reset,
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
-        return X
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_units)
+            In the precision of X.
+        """
+        features: Array = self.map_(check_rows(self, X, reset=False))
+        return features
 
     @property
     def _n_features_out(self) -> int:
@@ -69,12 +76,14 @@ class RandomFeatures(MapTransformer):
         Number of hidden units.
     activation : {"sigmoid", "tanh", "relu", "sine", "hardlimit", "identity"} or callable, \
             default="sigmoid"
+        What each unit makes of its sum; a callable gets an array and gives one of its shape.
     weights : {"gaussian", "uniform", "orthogonal"}, default="gaussian"
         Distribution of the weights, of unit variance; "orthogonal" makes Gaussian ones orthogonal
         to each other, as many at a time as there are features.
     scale : float, default=1.0
         Factor on the weights, which are divided by √n_features as well.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
@@ -123,12 +132,14 @@ class RBFFeatures(MapTransformer):
     n_kernels : int, default=1000
         Number of centres; with fewer rows every row is a centre.
     gamma : "scale", "auto" or float, default="scale"
-        Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".
+        Width of the kernel, as in `RBFNetworkClassifier`.
     centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
             (n_kernels, n_features), default="random"
         See `RBFNetworkClassifier`.
-    kernel : {"gaussian", "laplace"}, default="gaussian"
+    kernel : {"rbf", "laplacian", "exponential"}, default="rbf"
+        exp(-gamma·‖x - c‖₂²), exp(-gamma·‖x - c‖₁) or exp(-gamma·‖x - c‖₂).
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
@@ -149,7 +160,7 @@ class RBFFeatures(MapTransformer):
         *,
         gamma: Any = "scale",
         centers: Any = "random",
-        kernel: str = "gaussian",
+        kernel: str = "rbf",
         random_state: Any = None,
     ) -> None:
         self.n_kernels = n_kernels

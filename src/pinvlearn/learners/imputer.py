@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, blas_threads
-from pinvlearn._validation import check_choice, check_count, generator
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import one_blas_thread
+from pinvlearn._validation import check_choice, check_count, check_rows, generator
 from pinvlearn.completion.impute import (
     MOST_COLUMNS,
     Loadings,
@@ -25,20 +25,20 @@ from pinvlearn.learners._state import unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
 
 HELD_OUT = 0.1
-"""Share of the known cells that the choice of shrinkage and method is made on."""
+"""Share of the known cells that the choice of shrinkage and solver is made on."""
 
 
-class SVDImputer(TransformerMixin, BaseEstimator):
+class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill the missing values (NaN) of a table from a low-rank model of its columns.
 
     Columns are scaled by their known cells.  A row z is then filled with mean + B·a, where a
-    minimises ‖(z - mean - B·a)_known‖² + ridge·‖a‖²: the same for rows seen in `fit` and new ones.
+    minimises ‖(z - mean - B·a)_known‖² + alpha·‖a‖²: the same for rows seen in `fit` and new ones.
 
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
         Most directions the model may have; "auto" leaves it to the shrinkage.
-    method : {"auto", "soft", "ppca"}, default="auto"
+    solver : {"auto", "soft", "ppca"}, default="auto"
         - "soft": soft-thresholded SVD, minimising ½‖known part of (Z - M)‖² + λ‖M‖_*, with λ
           chosen on held-out known cells [MHT10].
         - "ppca": probabilistic PCA with automatic relevance of its directions, by EM [TB99].
@@ -58,14 +58,14 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         Orthonormal directions of the scaled columns.
     singular_values_ : array of shape (k,)
         Lengths of the loadings B along them.
-    ridge_ : float
+    alpha_ : float
         Shrinkage λ ("soft") or variance of the noise ("ppca").
     n_components_, n_iter_ : int
     mean_, scale_ : arrays of shape (n_kept_features,)
     kept_features_ : integer array
-    method_ : str
+    solver_ : str
     held_out_rmse_ : dict of str to float
-        Error of each method that was tried on the held-out cells, in units of `scale_`.
+        Error of each solver that was tried on the held-out cells, in units of `scale_`.
     indicator_ : MissingIndicator or None
     report_ : Report
     n_features_in_, feature_names_in_
@@ -101,14 +101,14 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         self,
         n_components: Any = "auto",
         *,
-        method: str = "auto",
+        solver: str = "auto",
         max_iter: int = 100,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.method = method
+        self.solver = solver
         self.max_iter = max_iter
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
@@ -121,6 +121,8 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         ----------
         X : array or frame of shape (n_samples, n_features)
             NaN where a value is missing.
+        y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -132,8 +134,8 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any) -> None:
-        X = self._checked(X, reset=True)
-        check_choice("method", self.method, ("auto", "soft", "ppca"))
+        X = check_rows(self, X, reset=True)
+        check_choice("solver", self.solver, ("auto", "soft", "ppca"))
         max_iter = check_count("max_iter", self.max_iter, least=1) or 1
         most = self._most()
         known = ~np.isnan(X)
@@ -149,22 +151,21 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         self.scale_ = np.where(spread > tiny, spread, 1.0)
         Z = np.where(known, (X - self.mean_) / self.scale_, 0.0)
         watch = Stopwatch()
-        blas = blas_threads()
-        with watch("fit"), blas.limit(limits=1):  # p × p problems: more threads only wait
+        with watch("fit"), one_blas_thread():  # p × p problems: more threads only wait
             held = known & (generator(self.random_state).random(known.shape) < HELD_OUT)
             model = self._model(Z, known, held, min(most, Z.shape[1]), max_iter)
         self.mean_ = self.mean_ + self.scale_ * model.mean
         lengths = np.linalg.norm(model.B, axis=0)
-        self.singular_values_, self.ridge_ = lengths, float(model.ridge)
+        self.singular_values_, self.alpha_ = lengths, float(model.ridge)
         self.components_ = (model.B / np.where(lengths > 0.0, lengths, 1.0)).T
         self.n_components_, self.n_iter_ = model.B.shape[1], max(1, model.iterations)
         tried = ", ".join(f"{name} {error:.4g}" for name, error in self.held_out_rmse_.items())
         empty = X.shape[1] < self.n_features_in_ and not self.keep_empty_features
         self.report_ = Report(
-            self.method_,
-            "as asked" if self.method != "auto" else f"best on held-out cells ({tried})",
+            self.solver_,
+            "as asked" if self.solver != "auto" else f"best on held-out cells ({tried})",
             passes=model.iterations,
-            error=self.held_out_rmse_[self.method_],
+            error=self.held_out_rmse_[self.solver_],
             seconds=dict(watch),
             notes=(
                 (f"{self.n_features_in_ - X.shape[1]} columns without any value are dropped",)
@@ -183,37 +184,38 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         """Fit what was asked for, or whichever does better on the held-out cells."""
         models: dict[str, Loadings] = {}
         errors: dict[str, float] = {}
-        if self.method in ("auto", "soft"):
+        if self.solver in ("auto", "soft"):
             models["soft"], _, scores = soft_path(Z, known, held, most, max_iter)
             errors["soft"] = float(scores.min()) if len(scores) else 0.0
-        wide = Z.shape[1] > MOST_COLUMNS and self.method == "auto"
-        if self.method in ("auto", "ppca") and not wide:
+        wide = Z.shape[1] > MOST_COLUMNS and self.solver == "auto"
+        if self.solver in ("auto", "ppca") and not wide:
             part = ppca(Z, known & ~held, most, max_iter)
             errors["ppca"] = held_out_error(Z, known & ~held, held, part)
             if "soft" not in errors or errors["ppca"] <= errors["soft"]:
                 models["ppca"] = ppca(Z, known, most, max_iter, part)
         self.held_out_rmse_ = errors
-        self.method_ = min(models, key=lambda name: errors[name])
-        return models[self.method_]
+        self.solver_ = min(models, key=lambda name: errors[name])
+        return models[self.solver_]
 
     def transform(self, X: Any) -> Array:
-        """The table with its gaps filled; known values are left as they are.
+        """Fill the gaps of a table; known values are left as they are.
 
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
+            NaN where a value is missing.
 
         Returns
         -------
         array of shape (n_samples, n_kept_features + n_indicators)
+            The table without gaps, then a column of flags for each feature that is marked.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = check_rows(self, X, reset=False)
         inner = X[:, self.kept_features_].astype(np.float64)
         known = ~np.isnan(inner)
         Z = np.where(known, (inner - self.mean_) / self.scale_, 0.0)
         nothing = np.zeros(len(self.mean_))
-        model = Loadings(nothing, self.components_.T * self.singular_values_, self.ridge_, 0)
+        model = Loadings(nothing, self.components_.T * self.singular_values_, self.alpha_, 0)
         inner = np.where(known, inner, self.mean_ + self.scale_ * filled(Z, known, model))
         answer = inner.astype(X.dtype)
         if self.keep_empty_features:
@@ -225,23 +227,23 @@ class SVDImputer(TransformerMixin, BaseEstimator):
         return answer
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns of the result."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        """Names of the columns of the result.
+
+        Parameters
+        ----------
+        input_features : list of str, optional
+            Names of the columns of X, where `fit` saw none.
+
+        Returns
+        -------
+        array of str
+            A name for each column that `transform` gives.
+        """
+        names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[self.kept_features_]
         if self.indicator_ is None:
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
-
-    def _checked(self, X: Any, reset: bool) -> Array:
-        array: Array = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=reset,
-        )
-        return array
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

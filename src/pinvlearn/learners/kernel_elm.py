@@ -6,13 +6,15 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.utils import Tags
 
-from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_jobs,
+    check_kernel_memory,
     check_number,
     check_positive,
     check_rank_or_share,
@@ -20,7 +22,16 @@ from pinvlearn._validation import (
     check_symmetric,
     generator,
 )
-from pinvlearn.features.kernels import KERNELS, GivenColumns, Kernel, KernelColumns, KernelMatrix
+from pinvlearn.engines.local import LocalRows
+from pinvlearn.features.kernels import (
+    KERNELS,
+    GivenColumns,
+    Kernel,
+    KernelColumns,
+    KernelMatrix,
+    Whitened,
+)
+from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
     FeatureMap,
     ReadoutClassifier,
@@ -28,17 +39,21 @@ from pinvlearn.learners._base import (
     ReadoutRegressor,
     documented,
 )
-from pinvlearn.learners._kernel import KernelTask, exact, exact_single, pivoted, randomized
 from pinvlearn.learners._maps import kernel_width
 from pinvlearn.linalg.kernel import as_kernel_matrix
+from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
+from pinvlearn.readout.pivots import solve_pivots, solve_randomized
 from pinvlearn.readout.problem import Score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import Auto
 
-APPROXIMATIONS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
+SOLVERS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 
 EXACT_ROWS = 2000
 """Up to so many rows `auto` solves exactly: an eigendecomposition of K takes about a second."""
+
+SINGLE, DOUBLE = 4.0, 8.0
+"""Bytes of one kernel value."""
 
 
 class _KernelELM(ReadoutEstimator):
@@ -47,12 +62,13 @@ class _KernelELM(ReadoutEstimator):
     _parameter_docs = {
         "kernel": """
     kernel : str or callable, default="rbf"
-        "rbf", "linear", "laplace", "poly", "sigmoid", "cosine" or "precomputed".  A callable takes
-        two sets of rows and returns their kernel values.  With "precomputed", X is the kernel
-        matrix of the training rows, later that of new rows against them.""",
+        "rbf", "laplacian", "exponential", "linear", "poly", "sigmoid", "cosine" or "precomputed".
+        A callable takes two sets of rows and returns their kernel values.  With "precomputed", X
+        is the kernel matrix of the training rows, later that of new rows against them.""",
         "gamma": """
     gamma : "scale", "auto" or float, default="scale"
-        Width of "rbf" and "laplace", factor of "poly" and "sigmoid".""",
+        Width of "rbf" (exp(-gamma·‖x - z‖₂²)), "laplacian" (1-norm) and "exponential" (2-norm, not
+        squared), factor of "poly" and "sigmoid".""",
         "degree": """
     degree : float, default=3
         Of "poly".""",
@@ -63,8 +79,8 @@ class _KernelELM(ReadoutEstimator):
     alpha : "auto", float or array, default="auto"
         Ridge, 1/C of [MW15].  A number is obeyed; an array is a path from which leave-one-out
         chooses; "auto" is a path of 31 values.""",
-        "approximation": """
-    approximation : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
+        "solver": """
+    solver : {"auto", "exact", "randomized", "nystroem", "rpcholesky"}, default="auto"
         - "exact": K + alpha is factored; memory 2n².
         - "randomized": [MW15] Algorithm 3 and Woodbury's formula, Eq. (19); needs all of K.
         - "nystroem": features of uniformly drawn pivots; n·k kernel entries, memory n·k.
@@ -94,38 +110,55 @@ class _KernelELM(ReadoutEstimator):
     def _solved(
         self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
     ) -> tuple[FeatureMap, Readout, list[str]]:
-        check_choice("approximation", self.approximation, APPROXIMATIONS)
+        check_choice("solver", self.solver, SOLVERS)
         n = X.shape[0]
         rank = self._checked_rank(n)
-        approximation, reason = self.approximation, "chosen by the caller"
-        if approximation == "auto":
-            approximation, reason = _choose(n, rank, self.single_precision)
-        if self.single_precision and approximation != "exact":
-            raise ValueError(
-                f'single_precision=True belongs to approximation="exact", not "{approximation}".'
-            )
+        solver, reason = self.solver, "chosen by the caller"
+        if solver == "auto":
+            solver, reason = _choose(n, rank, self.single_precision)
+        if self.single_precision and solver != "exact":
+            raise ValueError(f'single_precision=True belongs to solver="exact", not "{solver}".')
         K = self._kernel_matrix(X)
-        task = KernelTask(
-            K=K,
-            columns=lambda rows: self._columns(K, X, rows),
-            Y=Y,
-            weights=weights,
-            alpha=check_alpha(self.alpha),
-            score=score,
-            intercept=self.fit_intercept,
-            n_jobs=check_jobs(self.n_jobs),
-            streams=tuple(generator(self.random_state).spawn(2)),
-        )
-        if approximation == "exact":
-            drawn, readout = exact_single(task) if self.single_precision else exact(task)
-        elif approximation == "randomized":
-            oversamples = check_size("n_oversamples", self.n_oversamples)
-            drawn, readout = randomized(task, rank, oversamples, consistent=self.consistent)
-        else:
-            drawn, readout = pivoted(task, rank, approximation)
+        n_jobs, alpha = check_jobs(self.n_jobs), check_alpha(self.alpha)
+
+        def rows_of(F: Array) -> LocalRows:
+            return LocalRows(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
+
+        streams = tuple(generator(self.random_state).spawn(2))
+        task = KernelTask(K, rows_of, Y, weights, alpha, score, bool(self.fit_intercept), streams)
+        pivots, W, readout = self._machine(task, solver, rank)
         report = readout.report
-        report = replace(report, method=approximation, reason=f"{reason}; {report.reason}")
-        return drawn, replace(readout, report=report), []
+        report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
+        drawn = self._columns(K, X, pivots)
+        return drawn if W is None else Whitened(drawn, W), replace(readout, report=report), []
+
+    def _machine(
+        self, task: KernelTask, solver: str, rank: int | None
+    ) -> tuple[IntArray, Array | None, Readout]:
+        """The rows whose kernel columns are used, what they are multiplied by, and the solution."""
+        if solver in ("nystroem", "rpcholesky"):
+            machine = solve_pivots(task, rank, solver)
+            return machine.pivots, machine.W, machine.readout
+        every = np.arange(task.n)
+        if solver == "randomized":
+            check_kernel_memory(task.n, 1.5 * DOUBLE)
+            oversamples = check_size("n_oversamples", self.n_oversamples)
+            solved = solve_randomized(task, rank, oversamples, consistent=self.consistent)
+            return every, None, solved
+        if self.single_precision:
+            _check_for_single_precision(task)
+            check_kernel_memory(task.n, SINGLE)
+            return every, None, solve_single_precision(task)
+        check_kernel_memory(task.n, 2.0 * DOUBLE)
+        solved = solve_kernel(
+            task.whole(),
+            task.Y,
+            task.weights,
+            intercept=task.intercept,
+            alpha=task.alpha,
+            score=task.score,
+        )
+        return every, None, solved
 
     @property
     def _intercept(self) -> bool:
@@ -136,11 +169,11 @@ class _KernelELM(ReadoutEstimator):
         return "its pivots are training rows"
 
     def _why_not_updatable(self) -> str | None:
-        if self.approximation in ("nystroem", "rpcholesky") and self.kernel != "precomputed":
+        if self.solver in ("nystroem", "rpcholesky") and self.kernel != "precomputed":
             return None
         return (
-            f"approximation={self.approximation!r} with kernel={self.kernel!r} keeps no fixed "
-            'features that rows could be added to; use approximation="rpcholesky" or "nystroem".'
+            f"solver={self.solver!r} with kernel={self.kernel!r} keeps no fixed "
+            'features that rows could be added to; use solver="rpcholesky" or "nystroem".'
         )
 
     def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
@@ -157,10 +190,8 @@ class _KernelELM(ReadoutEstimator):
             check_choice("rank", self.rank, ("auto",))
             return None
         rank = check_rank_or_share("rank", self.rank)
-        if self.approximation == "exact":
-            raise ValueError(
-                f'approximation="exact" takes no rank (rank={rank!r}); leave it "auto".'
-            )
+        if self.solver == "exact":
+            raise ValueError(f'solver="exact" takes no rank (rank={rank!r}); leave it "auto".')
         if rank > n:
             raise ValueError(f"rank={rank!r} exceeds the {n} rows; give at most so many.")
         return max(1, round(rank * n)) if isinstance(rank, float) else rank
@@ -188,6 +219,14 @@ class _KernelELM(ReadoutEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed" and not callable(self.kernel)
         return tags
+
+
+def _check_for_single_precision(task: KernelTask) -> None:
+    if not isinstance(task.alpha, float) or task.score is not None or task.weights is not None:
+        raise ValueError(
+            "single_precision=True solves for one alpha, without weights or leave-one-out: give "
+            "alpha as a number and loo_scoring=None."
+        )
 
 
 def _choose(n: int, rank: int | None, single_precision: bool) -> tuple[str, str]:
@@ -238,7 +277,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         degree: float = 3,
         coef0: float = 1,
         alpha: Any = "auto",
-        approximation: str = "auto",
+        solver: str = "auto",
         rank: Any = "auto",
         n_oversamples: int = 10,
         consistent: bool = True,
@@ -254,7 +293,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         self.degree = degree
         self.coef0 = coef0
         self.alpha = alpha
-        self.approximation = approximation
+        self.solver = solver
         self.rank = rank
         self.n_oversamples = n_oversamples
         self.consistent = consistent
@@ -296,7 +335,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         degree: float = 3,
         coef0: float = 1,
         alpha: Any = "auto",
-        approximation: str = "auto",
+        solver: str = "auto",
         rank: Any = "auto",
         n_oversamples: int = 10,
         consistent: bool = True,
@@ -311,7 +350,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         self.degree = degree
         self.coef0 = coef0
         self.alpha = alpha
-        self.approximation = approximation
+        self.solver = solver
         self.rank = rank
         self.n_oversamples = n_oversamples
         self.consistent = consistent

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._core.arrays import Array, IntArray, allowed_threads, blas_threads
+from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -24,8 +25,8 @@ from pinvlearn._validation import (
     check_values,
     generator,
 )
-from pinvlearn.completion.als import entries_of, threads
-from pinvlearn.learners._completing import BURN_IN, ITERATIONS, METHODS, Problem
+from pinvlearn.completion.als import entries_of, row_runner
+from pinvlearn.learners._completing import BURN_IN, ITERATIONS, SOLVERS, Problem
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
 
@@ -44,26 +45,26 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
+    rank : int, default=10
         Number of factors.
-    method : {"auto", "gibbs", "als", "funk"}, default="auto"
+    solver : {"auto", "gibbs", "als", "descent"}, default="auto"
         - "gibbs": draws from the posterior [SM08]; best accuracy, calibrated predictive standard
           deviation, nothing to tune.
         - "als": alternating least squares with the weighted penalty; fastest.
-        - "funk": the original's descent, factor after factor [LingPipe], on what biases leave.
+        - "descent": the original's descent, factor after factor [LingPipe], on what biases leave.
         - "auto": "gibbs" unless a penalty is given or the data are very large; `report_` says
           which and why.
     biases : bool, default=True
         Give every row and column an offset.
     alpha : "auto", float or array, default="auto"
-        Penalty per known entry of "als" (which counts 25 more for every row and column) and "funk",
-        as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array is a path
-        to choose from.  "gibbs" finds its own.
+        Penalty per known entry of "als" (which counts 25 more for every row and column) and
+        "descent", as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array
+        is a path to choose from.  "gibbs" finds its own.
     shape : (int, int), optional
         Rows and columns; by default the largest indices say.
     max_iter : int, optional
         Iterations of "als" (30), sweeps of "gibbs" (120, of which a sixth are burn-in), epochs of
-        each factor of "funk" (100; up to 1000 where rows have few entries).
+        each factor of "descent" (100; up to 1000 where rows have few entries).
     n_samples : int, default=100
         Draws of "gibbs" that are kept at most.
     clip : bool, default=True
@@ -72,6 +73,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         Threads; None takes as many as BLAS is allowed, -1 all cores.  The result does not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
@@ -86,7 +88,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     alphas_, validation_rmse_ : arrays
         The penalties it was chosen from and their errors on held-out entries, where it was chosen.
     training_rmse_ : array
-        After each iteration or sweep ("funk": at the end).
+        After each iteration or sweep ("descent": at the end).
     shape_ : (int, int)
     report_ : Report
 
@@ -94,11 +96,11 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     -----
     Pairs are indices, not features: scikit-learn's checks for feature tables do not apply, its
     model selection does.  Rows or columns never seen are predicted from what is known of the other
-    side.  Memory O(entries + (m + n)·k) for "als" and "funk", and 4·n_samples·(m + n)·(k + 1) bytes
-    for the draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a few
-    seconds.
+    side.  Memory O(entries + (m + n)·k) for "als" and "descent", and 4·n_samples·(m + n)·(k + 1)
+    bytes for the draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a
+    few seconds.
 
-    Deviations: "funk" is [LingPipe]'s descent on the residuals of penalised biases, where the
+    Deviations: "descent" is [LingPipe]'s descent on the residuals of penalised biases, where the
     original has none.  "gibbs" adds biases and draws the noise to [SM08].
 
     References
@@ -125,9 +127,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        rank: int = 10,
         *,
-        method: str = "auto",
+        solver: str = "auto",
         biases: bool = True,
         alpha: Any = "auto",
         shape: tuple[int, int] | None = None,
@@ -137,8 +139,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
-        self.method = method
+        self.rank = rank
+        self.solver = solver
         self.biases = biases
         self.alpha = alpha
         self.shape = shape
@@ -156,6 +158,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         pairs : integer array of shape (n, 2)
             Row and column of each; no pair twice.
         values : array of shape (n,)
+            The entry of each pair.
 
         Returns
         -------
@@ -175,18 +178,17 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         else:
             shape = check_shape(self.shape)
         rows, cols, values, shape = check_triplets(rows, cols, values, shape)
-        rank = check_rank(self.n_components, None, shape)
+        rank = check_rank(self.rank, None, shape)
         if rank is None:
-            raise ValueError(f"n_components=None: give an integer in 1 … {min(shape)}.")
-        method, reason, alpha = self._choose(len(values), shape, rank)
+            raise ValueError(f"rank=None: give an integer in 1 … {min(shape)}.")
+        solver, reason, alpha = self._choose(len(values), shape, rank)
         given = check_count("max_iter", self.max_iter, least=1)
         mean, scale = float(values.mean()), float(values.std())
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
         watch = Stopwatch()
-        blas = blas_threads()
-        n_jobs = check_jobs(self.n_jobs) or allowed_threads()
+        run = row_runner(check_jobs(self.n_jobs))
         # The products left to BLAS are small; one thread for them keeps the bits and the cores.
-        with blas.limit(limits=1), threads(n_jobs) as run:
+        with one_blas_thread():
             rng, svd_rng, fold_rng = generator(self.random_state).spawn(3)
             problem = Problem(
                 rows,
@@ -196,14 +198,14 @@ class PartialSVD(RegressorMixin, BaseEstimator):
                 rank,
                 bool(self.biases),
                 alpha,
-                ITERATIONS[method] if given is None else given,
+                ITERATIONS[solver] if given is None else given,
                 given is None,
                 check_count("n_samples", self.n_samples, least=1) or 1,
                 rng,
                 run,
             )
             with watch("fit"):
-                fitted = METHODS[method](problem, mean, scale)
+                fitted = SOLVERS[solver](problem, mean, scale)
             with watch("svd"):
                 factors = fitted.completed.svd(rank, svd_rng)
         self.completed_, self.mean_, self.shape_ = fitted.completed, mean, shape
@@ -218,27 +220,27 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.fold_seed_ = int(fold_rng.integers(2**31))
         self.n_features_in_ = 2
         self.report_ = Report(
-            method,
+            solver,
             reason,
             passes=fitted.passes,
             error=float(self.training_rmse_[-1]),
             seconds=dict(watch),
-            notes=_notes(fitted.completed.n_sets, ITERATIONS[method] if given is None else given),
+            notes=_notes(fitted.completed.n_sets, ITERATIONS[solver] if given is None else given),
         )
 
     def _choose(
         self, n_entries: int, shape: tuple[int, int], rank: int
     ) -> tuple[str, str, float | Array | None]:
         """Method, reason and checked alpha."""
-        method = check_choice("method", self.method, ("auto", *METHODS))
+        solver = check_choice("solver", self.solver, ("auto", *SOLVERS))
         alpha = check_alpha(self.alpha)
-        if method == "gibbs" and alpha is not None:
+        if solver == "gibbs" and alpha is not None:
             raise ValueError(
-                f'alpha={self.alpha!r}: method="gibbs" finds its own regularisation; leave alpha '
-                'at "auto", or use "als" or "funk".'
+                f'alpha={self.alpha!r}: solver="gibbs" finds its own regularisation; leave alpha '
+                'at "auto", or use "als" or "descent".'
             )
-        if method != "auto":
-            return method, "as asked", alpha
+        if solver != "auto":
+            return solver, "as asked", alpha
         if alpha is not None:
             return "als", "a penalty is given", alpha
         flops = 2.0 * n_entries * (rank + 1) ** 2 * (self.max_iter or ITERATIONS["gibbs"])
@@ -248,17 +250,28 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         return "gibbs", "best accuracy, and affordable at this size", alpha
 
     def predict(self, pairs: Any, return_std: bool = False) -> Any:
-        """Values of pairs, and with `return_std` their predictive standard deviations.
+        """Values of pairs, among them pairs never seen.
 
-        Indices never seen are allowed.  The deviation, of "gibbs" only, is that of a new value: the
-        spread of the draws and the noise.
+        Parameters
+        ----------
+        pairs : integer array of shape (n, 2)
+            Row and column of each; indices never seen are allowed.
+        return_std : bool, default=False
+            Give the predictive standard deviations as well, of "gibbs" only.
+
+        Returns
+        -------
+        values : array of shape (n,)
+            Predicted entries.
+        deviations : array of shape (n,)
+            Where asked for: that of a new value, from the spread of the draws and the noise.
         """
         check_is_fitted(self)
         rows, cols = check_pairs(pairs)
         if return_std and self.completed_.n_sets == 1:
             raise ValueError(
                 f'return_std=True needs several posterior draws; this model was fitted with "'
-                f'{self.report_.method}". Fit with method="gibbs" and n_samples of at least 2.'
+                f'{self.report_.method}". Fit with solver="gibbs" and n_samples of at least 2.'
             )
         mean, variance = self.completed_.predict(rows, cols)
         if self.clip:
@@ -273,7 +286,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         rows : array of row indices
+            For whom.
         n : int
+            How many columns for each.
         exclude_known : bool
             Leave out the columns that the row had in training.
 
@@ -302,6 +317,13 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     def similar(self, columns: Any, n: int = 10) -> tuple[IntArray, Array]:
         """The columns nearest to some columns: people who liked this also liked.
+
+        Parameters
+        ----------
+        columns : array of column indices
+            Of the model.
+        n : int
+            How many others for each.
 
         Returns
         -------
@@ -333,6 +355,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         pairs : integer array of shape (n, 2)
             Rows from ``shape_[0]`` on, and columns of the model.
         values : array of shape (n,)
+            The entry of each pair.
 
         Returns
         -------
@@ -350,10 +373,10 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         count = int(rows.max()) + 1 - m if len(rows) else 1
         rows, cols, values, _ = check_triplets(rows - m, cols, values, (count, n))
         scaled = (values - self.completed_.mean) / self.completed_.scale
-        blas = blas_threads()
-        with blas.limit(limits=1), threads(1) as run:
+        with one_blas_thread():
             rng = np.random.default_rng([self.fold_seed_, m])
-            new = self.completed_.with_rows(entries_of(rows, cols, scaled, count), rng, run)
+            entries, run = entries_of(rows, cols, scaled, count), row_runner(1)
+            new = self.completed_.with_rows(entries, rng, run)
         model = copy.copy(self)
         model.completed_, model.shape_ = new, new.shape
         model.row_biases_ = new.mean_biases()[0]

@@ -1,4 +1,4 @@
-"""Radial basis function networks: [JL19] Eq. (4) to (7) with Gaussian or Laplace kernels."""
+"""Radial basis function networks: [JL19] Eq. (4) to (7) with radial kernels."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ class _RBFNetwork(SelfSizing):
         "rank": RANK,
         "gamma": """
     gamma : "scale", "auto" or float, default="scale"
-        Width: exp(-gamma·‖x - c‖²), or exp(-gamma·‖x - c‖₁) for "laplace".  "scale" is
-        1 / (n_features·X.var()), "auto" 1 / n_features.""",
+        Width of the kernel.  "scale" is 1 / (n_features·X.var()), "auto" 1 / n_features.""",
         "centers": """
     centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
             (n_kernels, n_features), default="random"
@@ -44,8 +43,8 @@ class _RBFNetwork(SelfSizing):
         flops; "rpcholesky" takes the pivots of a randomly pivoted Cholesky factorisation of it,
         for n·n_kernels² flops and n·n_kernels memory.""",
         "kernel": """
-    kernel : {"gaussian", "laplace"}, default="gaussian"
-        The radial function.""",
+    kernel : {"rbf", "laplacian", "exponential"}, default="rbf"
+        exp(-gamma·‖x - c‖₂²), exp(-gamma·‖x - c‖₁) or exp(-gamma·‖x - c‖₂).""",
     }
 
     def _draw_map(
@@ -95,7 +94,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     exact leave-one-out, and memory for one p × p array and tiles of rows: 8,000 kernels need
     0.75 GB however many rows there are.  Choosing among 31 alphas costs one eigendecomposition,
     9p³ flops, and three such arrays.  The kernel matrix is never stored unless the solver needs
-    all rows ("svd", "fast-svd", "grad-svd", "qr").
+    all rows ("exact", "adaptive", "adaptive-flat", "qr").
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
         max_kernels: int = 1000,
         gamma: Any = "scale",
         centers: Any = "random",
-        kernel: str = "gaussian",
+        kernel: str = "rbf",
         alpha: Any = "auto",
         solver: Any = "auto",
         rank: Any = None,
@@ -187,7 +186,7 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
         max_kernels: int = 1000,
         gamma: Any = "scale",
         centers: Any = "random",
-        kernel: str = "gaussian",
+        kernel: str = "rbf",
         alpha: Any = "auto",
         solver: Any = "auto",
         rank: Any = None,

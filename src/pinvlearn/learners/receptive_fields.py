@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, first_bad_entry
+from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import (
     check_choice,
     check_image_shape,
     check_images,
     check_jobs,
     check_matrix,
+    check_names,
     check_nonnegative,
     check_size,
     generator,
 )
-from pinvlearn.engines.local import in_threads
 from pinvlearn.features.receptive_fields import FILTERS, Fields, draw_fields
 from pinvlearn.learners._state import unchanged_on_failure
 
@@ -136,6 +137,9 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : array of shape (n, height, width), (n, height, width, channels), or (n, n_pixels)
+            Training images.
+        y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -149,7 +153,7 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _fit(self, X: Any) -> None:
         given = None if self.image_shape is None else check_image_shape(self.image_shape)
         flat, shape = check_images(X, given)
-        _check_feature_names(self, X, reset=True)
+        check_names(self, X, reset=True)
         size = check_size("size", self.size)
         if size > min(shape[:2]):
             raise ValueError(f"size={size} exceeds the images, which are {shape[0]} × {shape[1]}.")
@@ -199,10 +203,21 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return check_matrix(array.reshape(len(array), pixels), "filters").astype(np.float64).T
 
     def transform(self, X: Any) -> Array:
-        """Features of images, in float32; shape (n, rows·columns·maps of `grid_`)."""
+        """Features of images.
+
+        Parameters
+        ----------
+        X : array of shape (n, height, width), (n, height, width, channels), or (n, n_pixels)
+            Images of the shape that `fit` saw.
+
+        Returns
+        -------
+        array of shape (n, rows·columns·maps)
+            The product of `grid_` for each image, in float32.
+        """
         check_is_fitted(self)
         flat, shape = check_images(X, self.image_shape_)
-        _check_feature_names(self, X, reset=False)
+        check_names(self, X, reset=False)
         fields: Fields = self.map_
         H = np.empty((len(flat), fields.n_columns), dtype=np.float32)
 

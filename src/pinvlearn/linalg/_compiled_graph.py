@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
+from pinvlearn._core.jit import compiled
 
 
-@numba.njit(inline="always")
+@compiled(inline="always")
 def _root(parent: Any, j: int) -> int:
     """The column that stands for the set of column j; the way there becomes shorter."""
     while parent[j] != j:
@@ -19,7 +19,7 @@ def _root(parent: Any, j: int) -> int:
     return j
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def components(
     start: Any, end: Any, neighbours: Any, rows: Any, alive: Any,
     degrees: Any, row_labels: Any, column_labels: Any, parent: Any, numbers: Any,

@@ -14,22 +14,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import (
-    Array,
-    Matrix,
-    gram,
-    gram_work,
-    is_operator,
-    is_sparse,
-    merged_rows,
-    normal_times,
-    squared_norm,
-    transposed,
-)
+from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, squared_norm, transposed
+from pinvlearn._core.products import gram, gram_work, merged_rows
 from pinvlearn.linalg.dense import triplets, unresolved_notes
+from pinvlearn.linalg.krylov import NormalProduct
 from pinvlearn.linalg.orthonormal import basis
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD
 
 EXCESS = 1.6e-4
 """Rounds end when the Ritz residuals promise less growth than this share of the error.
@@ -78,7 +69,7 @@ def chebyshev(
     A random block is multiplied by (AᵀA)².  Each round then rotates it to its Ritz vectors, filters
     it by the Chebyshev polynomial that is small on [0, θ] for a Ritz value θ just below the wanted
     ones, and makes it orthonormal.  With Ritz pairs (θᵢ, vᵢ) the error ‖A‖² - Σθᵢ is known for
-    nothing, and the residuals ‖AᵀAvᵢ - θᵢvᵢ‖²/θᵢ say how much of it another round would gain.
+    free, and the residuals ‖AᵀAvᵢ - θᵢvᵢ‖²/θᵢ say how much of it another round would gain.
 
     Filters are in single precision, as their rounding only slows them down; orthonormal bases and
     the last rotation are in double.  AᵀA is formed where that is fewer operations, else applied in
@@ -95,10 +86,8 @@ def chebyshev(
     independent; the degree is bounded by the filter's gain; nothing is locked.
     """
     if A.shape[0] < A.shape[1]:
-        flipped = chebyshev(
-            transposed(A), rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng
-        )
-        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+        A = transposed(A)
+        return chebyshev(A, rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng).T
     watch = Stopwatch()
     n = A.shape[1]
     extra = 5 + rank // 10 if n_oversamples is None else n_oversamples
@@ -114,14 +103,14 @@ def chebyshev(
         )
     with watch("vectors"):
         found = triplets(A, space.vectors(), rank)
-    how = "AᵀA formed once" if normal.G is not None else "AᵀA applied in one pass over A"
+    how = "AᵀA formed once" if normal.formed else "AᵀA applied in one pass over A"
     notes = unresolved_notes(found.s)
     if not space.settled:
         notes = (f"the values had not settled after {rounds} rounds", *notes)
     report = Report(
         "chebyshev",
         f"{rounds} rounds of {width} columns, {how}",
-        passes=2 if normal.G is not None else normal.products + 1,
+        passes=2 if normal.formed else normal.products + 1,
         error=None if whole is None else float(np.sqrt(max(whole - float(found.s @ found.s), 0.0))),
         seconds=watch,
         notes=notes,
@@ -134,9 +123,8 @@ class _Normal:
 
     def __init__(self, A: Matrix, width: int, whole: float | None) -> None:
         n, columns = A.shape[1], PRODUCTS * width
-        self.A, self.G, self.products = A, None, 0
-        self.single: Matrix = None
-        self.whole = whole
+        self.n, self.whole = n, whole
+        self.double, self.single = NormalProduct(A), None
         if whole is None:
             return
         if is_sparse(A):
@@ -146,20 +134,32 @@ class _Normal:
         # Powers of AᵀA are to stay within the range of single precision.
         exponent = int(np.frexp(whole)[1]) // 2
         unit = 1.0 if abs(exponent) <= LARGEST_EXPONENT else float(np.ldexp(1.0, -exponent))
+        single = n * width >= SINGLE_PAYS
         if forming + columns * 2 * n**2 / DENSE_RATE < columns * applying:
-            self.G = gram(A)
-            self.G *= unit**2
+            G = gram(A)
+            G *= unit**2
+            self.double = NormalProduct(A, G)
+            self.single = NormalProduct(A, G.astype(np.float32)) if single else None
         elif hasattr(A, "astype"):
-            self.A = A.astype(np.float64, copy=False)
-            self.A = self.A if unit == 1.0 else self.A * unit
+            A64 = A.astype(np.float64, copy=False)
+            A64 = A64 if unit == 1.0 else A64 * unit
             # Finding equal rows costs about what a product of 150 columns does.
-            self.A = merged_rows(self.A) if is_sparse(A) and columns > 2500 else self.A
+            A64 = merged_rows(A64) if is_sparse(A) and columns > 2500 else A64
+            self.double = NormalProduct(A64)
+            self.single = NormalProduct(A64.astype(np.float32)) if single else None
         else:
             return
         self.whole = whole * unit**2
-        source = self.A if self.G is None else self.G
-        if n * width >= SINGLE_PAYS:
-            self.single = source.astype(np.float32)
+
+    @property
+    def formed(self) -> bool:
+        """Whether AᵀA was formed."""
+        return self.double.G is not None
+
+    @property
+    def products(self) -> int:
+        """How often it was applied."""
+        return self.double.count + (0 if self.single is None else self.single.count)
 
     @property
     def dtype(self) -> Any:
@@ -167,10 +167,8 @@ class _Normal:
         return np.float64 if self.single is None else np.float32
 
     def __call__(self, X: Array) -> Array:
-        self.products += 1
-        M = self.A if self.G is None else self.G
-        M = self.single if X.dtype == np.float32 else M
-        return np.ascontiguousarray(M @ X if self.G is not None else normal_times(M, X))
+        apply = self.single if self.single is not None and X.dtype == np.float32 else self.double
+        return np.ascontiguousarray(apply(X))
 
 
 class _Space:
@@ -190,7 +188,7 @@ class _Space:
 
     def iterate(self, most: int, *, fixed: bool) -> int:
         """Filter until settled, or `most` times; the number of rounds."""
-        n = self.normal.A.shape[1]
+        n = self.normal.n
         if self.width == n:
             self.rotate(np.eye(n))
             self.settled = True

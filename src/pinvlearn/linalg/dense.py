@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, gram, product, to_dense, transposed
+from pinvlearn._core.arrays import Array, Matrix, to_dense, transposed
+from pinvlearn._core.products import gram, product
 from pinvlearn.linalg.orthonormal import column_norms, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed
@@ -50,8 +51,7 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
     AᵀA where it is known.
     """
     if A.shape[0] < A.shape[1]:
-        flipped = gram_svd(transposed(A), rank)
-        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+        return gram_svd(transposed(A), rank).T
     watch = Stopwatch()
     with watch("gram"):
         G = gram(A) if G is None else G

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,18 @@ from pinvlearn._core.arrays import (
     is_sparse,
     max_abs,
     power_of_two_scale,
-    times,
 )
+from pinvlearn._core.products import times
 from pinvlearn.linalg.chebyshev import chebyshev
 from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
 from pinvlearn.linalg.fastpi import LOW_RANK, fastpi
-from pinvlearn.linalg.frpca import frpca, svds
+from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.krylov import block_krylov, gram_pays, randomized
+from pinvlearn.linalg.lanczos import lanczos
 from pinvlearn.linalg.orthonormal import complete
-from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
+from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.stop import Energy, Rank, Stop
+from pinvlearn.linalg.stop import Stop, on_scaled_matrix
 from pinvlearn.linalg.svd import SVD, sign_fixed
 
 SMALL = 64
@@ -62,7 +62,7 @@ def adaptive(A: Matrix, stop: Stop, *, rng: np.random.Generator) -> SVD:
     return sign_fixed(basis.Q @ U, s, Vt, report)
 
 
-METHODS: dict[str, Callable[..., SVD]] = {
+DECOMPOSITIONS: dict[str, Callable[..., SVD]] = {
     "exact": lambda A, rank, **_: exact(A, rank),
     "gram": lambda A, rank, **_: gram_svd(A, rank),
     "block-krylov": lambda A, rank, *, n_power, rng, **_: block_krylov(
@@ -75,18 +75,21 @@ METHODS: dict[str, Callable[..., SVD]] = {
     "chebyshev": lambda A, rank, *, stop, **options: chebyshev(A, rank, **options),
     "fastpi": lambda A, rank, *, stop, **options: fastpi(A, rank, **options),
     "frpca": lambda A, rank, *, stop, **options: frpca(A, rank, **options),
-    "svds": lambda A, rank, *, rng, **_: svds(A, rank, rng=rng),
+    "arpack": lambda A, rank, *, rng, **_: lanczos(A, rank, rng=rng),
 }
-"""Every method by name; each takes (A, rank, *, stop, n_oversamples, n_power, rng)."""
+"""Every solver by name; each takes (A, rank, *, stop, n_oversamples, n_power, rng)."""
 
-NEEDS_RANK = ("block-krylov", "randomized", "chebyshev", "frpca", "svds")
+FIXED_RANK: tuple[str, ...] = tuple(name for name in DECOMPOSITIONS if name != "adaptive")
+"""Solvers for a rank that is given, or for all components."""
+
+NEEDS_RANK = ("block-krylov", "randomized", "chebyshev", "frpca", "arpack")
 
 NEEDS_ENTRIES = ("gram", "fastpi")
 """Methods that an operator, which has products only, cannot be given to."""
 
 
 def choose(A: Matrix, rank: int | None, stop: Stop | None) -> tuple[str, str]:
-    """The method `auto` would run for A, and why."""
+    """The solver `auto` would run for A, and why."""
     m, n = A.shape
     small, large = sorted((m, n))
     if stop is not None:
@@ -114,28 +117,28 @@ def _choose_sparse(rank: int | None, small: int) -> tuple[str, str]:
     return "gram", f"rank {rank} is a large part of {small} and the matrix is sparse"
 
 
-def memory(A: Matrix, rank: int | None, method: str) -> int:
-    """Bytes that a method holds at its peak, A not counted: at most a quarter too few."""
+def memory(A: Matrix, rank: int | None, solver: str) -> int:
+    """Bytes that a solver holds at its peak, A not counted: at most a quarter too few."""
     m, n = A.shape
     small, large = sorted((m, n))
     k = small if rank is None else rank
-    method = choose(A, rank, None)[0] if method == "auto" else method
+    solver = choose(A, rank, None)[0] if solver == "auto" else solver
     factors = (large + small) * k
     copies = 2 * A.nnz if is_sparse(A) else 0
-    if method == "exact":
+    if solver == "exact":
         work = (3 if is_sparse(A) else 2) * m * n + 3 * small**2
-    elif method == "gram":
+    elif solver == "gram":
         work = 4 * small**2
-    elif method == "fastpi":
+    elif solver == "fastpi":
         copies *= 3
         work = (1 if k < LOW_RANK * small else 4) * small**2 + 3 * small * k
-    elif method == "block-krylov":
+    elif solver == "block-krylov":
         space = min(small, KRYLOV_COLUMNS * k)
         images = small**2 if gram_pays(A if m >= n else A.T, k) else large * space
         work = images + 2 * large * k + 3 * small * space
     else:
         formed = 2 * small**2 if small <= 8192 and not is_operator(A) else 0
-        blocks = {"randomized": 3, "svds": 2, "frpca": 1}.get(method, 0)
+        blocks = {"randomized": 3, "arpack": 2, "frpca": 1}.get(solver, 0)
         work = blocks * large * (k + 10) + 6 * small * k + formed
     return 8 * (factors + work + copies)
 
@@ -144,30 +147,28 @@ def decompose(
     A: Matrix,
     rank: int | None = None,
     *,
-    method: str = "auto",
+    solver: str = "auto",
     stop: Stop | None = None,
     rng: np.random.Generator,
     **options: Any,
 ) -> SVD:
-    """Run a method on A scaled by a power of two, and scale the result back.
+    """Run a solver on A scaled by a power of two, and scale the result back.
 
     `auto` replaces an iterative result by a whole one where the wanted singular values reach below
     what a product with AᵀA resolves.
     """
     scale = power_of_two_scale(A)
     scaled = A if scale == 1.0 else A * A.dtype.type(scale)
-    if getattr(stop, "relative", False):
-        stop = stop.absolute(norm_estimate(scaled, rng.spawn(1)[0]))  # type: ignore[union-attr]
-    elif stop is not None and scale != 1.0:
-        stop = on_scaled_matrix(stop, scale)
-    name, reason = choose(A, rank, stop) if method == "auto" else (method, "chosen by the caller")
+    if stop is not None:
+        stop = absolute(on_scaled_matrix(stop, scale), scaled, rng)
+    name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
-    result = METHODS[name](scaled, rank, stop=stop, rng=rng, **options)
-    if method == "auto" and name in ("chebyshev", "block-krylov") and _unresolved(result, A):
+    result = DECOMPOSITIONS[name](scaled, rank, stop=stop, rng=rng, **options)
+    if solver == "auto" and name in ("chebyshev", "block-krylov") and _unresolved(result, A):
         # The Gram route computes small values from A itself, and leaves a sparse matrix sparse.
         better = "gram" if is_sparse(A) else "exact"
-        result = METHODS[better](scaled, rank)
+        result = DECOMPOSITIONS[better](scaled, rank)
         reason = f"the values wanted reach below 1e-7 of the largest, beyond {name}"
     report = replace(result.report, reason=f"{reason}; {result.report.reason}")
     if scale == 1.0:
@@ -185,21 +186,6 @@ def _unresolved(result: SVD, A: Matrix) -> bool:
     whole = is_sparse(A) or A.shape[0] * A.shape[1] <= DENSE_ENTRIES
     affordable = whole and not is_operator(A)
     return affordable and bool(result.s[-1] <= 10 * GRAM_RESOLUTION * result.s[0])
-
-
-def on_scaled_matrix(stop: Stop, scale: float) -> Stop:
-    """An absolute rule for A as a rule for scale·A; ranks and energies have no scale."""
-    if hasattr(stop, "absolute"):
-        rule: Stop = stop.absolute(scale)
-        return rule
-    if isinstance(stop, Rank | Energy):
-        return stop
-
-    @wraps(stop)
-    def on_scaled(errors: Array) -> bool:
-        return stop(errors / scale)
-
-    return on_scaled
 
 
 def zero_svd(A: Matrix, rank: int | None) -> SVD:

@@ -18,7 +18,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, Matrix, gram, product, transposed
+from pinvlearn._core.arrays import Array, Matrix, transposed
+from pinvlearn._core.products import gram, product
 from pinvlearn.linalg.dense import gram_svd
 from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.reorder import Reordering, hub_spoke
@@ -68,16 +69,15 @@ def fastpi(
     if not A.data.all():
         A = A.copy()
         A.eliminate_zeros()
+    options: dict[str, Any] = {"n_oversamples": n_oversamples, "n_power": n_power, "rng": rng}
     if A.shape[0] < A.shape[1]:
-        flipped = fastpi(transposed(A), rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng)
-        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+        return fastpi(transposed(A), rank, low_rank=low_rank, **options).T
     watch = Stopwatch()
     m, n = A.shape
     r = n if rank is None else rank
     ratio = r / n
 
     approximate = low_rank_svd if low_rank is None else low_rank
-    options = {"n_oversamples": n_oversamples, "n_power": n_power, "rng": rng}
     with watch("reorder"):
         order = hub_spoke(A, HUB_RATIO)
         A64 = A.astype(np.float64, copy=False)

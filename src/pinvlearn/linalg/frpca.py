@@ -1,4 +1,4 @@
-"""Two competitors for a given rank: the randomised power iteration frPCA, and SciPy's Lanczos.
+"""frPCA, a randomised power iteration for a given rank.
 
 References
 ----------
@@ -8,17 +8,15 @@ Asian Conference on Machine Learning, PMLR 95.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import scipy.linalg
-import scipy.sparse.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, product, transposed
-from pinvlearn.linalg.dense import exact, triplets, unresolved_notes
+from pinvlearn._core.arrays import Array, Matrix, transposed
+from pinvlearn._core.products import product
+from pinvlearn.linalg.dense import triplets, unresolved_notes
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD
 
 PASSES, OVERSAMPLES = 11, 5
 """Defaults of [Feng18], taken over by [JS20]."""
@@ -50,8 +48,8 @@ def frpca(
     made by one further product and orthonormalised where they need it; both stand rank deficiency.
     """
     if A.shape[0] < A.shape[1]:
-        flipped = frpca(transposed(A), rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng)
-        return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
+        A = transposed(A)
+        return frpca(A, rank, n_oversamples=n_oversamples, n_power=n_power, rng=rng).T
     watch = Stopwatch()
     passes = PASSES if n_power is None else n_power
     width = min(rank + (OVERSAMPLES if n_oversamples is None else n_oversamples), A.shape[1])
@@ -82,23 +80,3 @@ def frpca(
         notes=unresolved_notes(found.s),
     )
     return found.svd(A.dtype, report)
-
-
-def svds(A: Matrix, rank: int, *, rng: np.random.Generator) -> SVD:
-    """Leading `rank` components by SciPy's ``svds``: ARPACK's Lanczos on AᵀA, to machine precision.
-
-    KrylovPI of [JS20].  ARPACK finds no more than min(m, n) - 1 values; all of them come from
-    LAPACK.
-    """
-    if rank >= min(A.shape):
-        whole = exact(A)
-        reason = "all values, which ARPACK cannot find, by LAPACK"
-        return replace(whole, report=replace(whole.report, method="svds", reason=reason))
-    watch = Stopwatch()
-    with watch("svds"):
-        start = rng.standard_normal(min(A.shape)).astype(A.dtype)
-        U, s, Vt = scipy.sparse.linalg.svds(A, rank, v0=start, solver="arpack")
-    order = np.argsort(-s, kind="stable")
-    s = s[order].clip(min=0.0)
-    report = Report("svds", "ARPACK", seconds=watch, notes=unresolved_notes(s))
-    return sign_fixed(U[:, order], s, Vt[order], report)

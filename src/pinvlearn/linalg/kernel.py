@@ -13,15 +13,15 @@ by accelerated randomly pivoted Cholesky. arXiv 2410.03969.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, blas, lapack, squared_norm
+from pinvlearn._core.arrays import Array, IntArray, squared_norm
+from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.checks import number
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 
@@ -77,8 +77,7 @@ class LowRankPSD:
 
     def solve(self, alpha: float, Y: Array) -> Array:
         """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops."""
-        if not (np.isfinite(alpha) and alpha > 0.0):
-            raise ValueError(f"alpha={alpha!r} must be a finite number above 0.")
+        number("alpha", alpha, above=0.0)
         inner = self.F.T @ self.F
         inner[np.diag_indices_from(inner)] += alpha
         inside = scipy.linalg.solve(inner, self.F.T @ Y, assume_a="pos")
@@ -331,79 +330,19 @@ def as_kernel_matrix(K: Any) -> Any:
     return K if callable(K) else _ArrayMatrix(K)
 
 
-METHODS: tuple[str, ...] = ("rpcholesky", "nystroem", "randomized")
 FIRST_GROWTH = 128
+"""Columns that room is first made for where the rank is to be found."""
 
 
-def lowrank_psd(
-    K: Array | Callable[[Any, Any], Array],
-    rank: int | None = None,
-    *,
-    tol: float | None = None,
-    method: str = "rpcholesky",
-    n_oversamples: int = 10,
-    rng: Any = None,
+def pivoted_psd(
+    K: Any, rank: int | None, tol: float | None, solver: str, rng: np.random.Generator
 ) -> LowRankPSD:
-    """K ≈ FFᵀ for a positive semidefinite K, of a given rank or trace error.
-
-    Parameters
-    ----------
-    K : array of shape (n, n) or callable
-        A callable answers ``K(rows, columns)`` for two index arrays with that block of entries
-        and has ``shape`` and ``diagonal()``; then no n × n array is ever formed.
-    rank : int, optional
-        Number of columns of F; at most so many where `tol` is given too or K has no more.
-        "randomized" keeps its extra samples as the paper does: rank + n_oversamples columns.
-    tol : float, optional
-        Stop when trace(K - FFᵀ) ≤ tol·trace(K) (pivoted methods).
-    method : {"rpcholesky", "nystroem", "randomized"}
-        Pivots by the remaining diagonal, uniform pivots, or [MW15] Algorithm 3 (needs all of K).
-    n_oversamples : int
-        Extra samples of "randomized", the paper's p.
-    rng : None, int or numpy.random.Generator
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pinvlearn.linalg import lowrank_psd
-    >>> x = np.linspace(0.0, 1.0, 200)
-    >>> K = np.exp(-np.subtract.outer(x, x) ** 2)
-    >>> lowrank_psd(K, tol=1e-6, rng=0).rank < 12
-    True
-    """
-    n = _checked_size(K)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}.")
-    if rank is None and tol is None:
-        raise ValueError("Give rank, tol or both.")
-    if rank is not None and not (isinstance(rank, Integral) and 1 <= rank <= n):
-        raise ValueError(f"rank={rank!r} must be an integer in 1 … {n}.")
-    if tol is not None and not 0.0 <= tol < 1.0:
-        raise ValueError(f"tol={tol!r} must lie in [0, 1).")
-    generator = np.random.default_rng(rng)
-    K = K if callable(K) else np.asarray(K, dtype=np.float64)
-    if method == "randomized":
-        if callable(K) or rank is None or tol is not None:
-            raise ValueError('method="randomized" needs K as an array and a rank, and no tol.')
-        return randomized_psd(K, rank, n_oversamples=n_oversamples, rng=generator)[0]
-    pivots = Pivots(as_kernel_matrix(K), generator, uniform=method == "nystroem")
-    most = n if rank is None else rank
+    """K ≈ FFᵀ from its columns at some pivots, of at most `rank` or to the trace error `tol`."""
+    pivots = Pivots(as_kernel_matrix(K), rng, uniform=solver == "nystroem")
+    most = K.shape[0] if rank is None else rank
     target = min(FIRST_GROWTH, most) if tol is not None else most
     while True:  # room for F is doubled as it is needed: with a tolerance the rank is not known
         pivots.grow(target, tol or 0.0)
         if target == most or len(pivots.pivots) < target:
-            return pivots.result(method)
+            return pivots.result(solver)
         target = min(2 * target, most)
-
-
-def _checked_size(K: Any) -> int:
-    """n of an n × n matrix, which must be finite and symmetric if it is an array."""
-    shape = getattr(K, "shape", None)
-    if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
-    if not callable(K):
-        if not np.isfinite(K).all():
-            raise ValueError("K contains NaN or infinity.")
-        if np.abs(K - K.T).max() > 1e-8 * np.abs(K).max():
-            raise ValueError("K must be symmetric; it differs from its transpose.")
-    return int(shape[0])

@@ -18,7 +18,8 @@ from math import ceil
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, gram, is_dense, times
+from pinvlearn._core.arrays import Array, Matrix, is_dense
+from pinvlearn._core.products import gram, normal_times, times
 from pinvlearn.linalg.dense import unresolved_notes
 from pinvlearn.linalg.orthonormal import (
     column_norms,
@@ -47,7 +48,7 @@ def block_krylov(
 
     Blocks of max(20, 0.4·rank) columns are multiplied by AᵀA and orthonormalised against all
     earlier ones.  What the orthonormalisation subtracts is the projected matrix T = VᵀAᵀAV, so
-    the Ritz values are watched for nothing, and the steps end when they settle.  One last product
+    the Ritz values come for free, and the steps end when they settle.  One last product
     W = A·V gives U and s through the SVD of W's triangular factor, which keeps digits of small
     singular values that WᵀW would lose; below 1e-7 of the largest none are resolved, and the
     report says so.
@@ -63,13 +64,13 @@ def block_krylov(
     of steps follows the Ritz values unless `n_power` gives it.
     """
     if A.shape[0] < A.shape[1]:
-        return _transposed(block_krylov(A.T, rank, n_power=n_power, rng=rng))
+        return block_krylov(A.T, rank, n_power=n_power, rng=rng).T
     watch = Stopwatch()
     n = A.shape[1]
     width = _width(n, rank)
     most = MAX_STEPS + ceil(rank / width) if n_power is None else max(n_power, ceil(rank / width))
     with watch("gram"):
-        normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None)
+        normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None, keep=True)
     with watch("krylov"):
         start = rng.standard_normal((width, n)).astype(A.dtype, copy=False).T
         space = krylov_space(normal, start, rank, most, _settled if n_power is None else None)
@@ -122,10 +123,6 @@ def randomized(
     return sign_fixed(Q @ W[:, :rank], s[:rank], Vt[:rank], report)
 
 
-def _transposed(flipped: SVD) -> SVD:
-    return sign_fixed(flipped.Vt.T, flipped.s, flipped.U.T, flipped.report)
-
-
 def _orthonormal(Y: Array) -> Array:
     Q, _ = thin_qr(np.asfortranarray(Y))
     Q, _ = thin_qr(Q)
@@ -133,17 +130,24 @@ def _orthonormal(Y: Array) -> Array:
 
 
 class NormalProduct:
-    """X ↦ AᵀAX, keeping A·X of every block, or through an explicit Gram matrix."""
+    """X ↦ AᵀAX, in the memory order of X: by AᵀA where that was formed, else by products with A.
 
-    def __init__(self, A: Matrix, G: Array | None) -> None:
-        self.A, self.G = A, G
+    With `keep` the images A·X of every block are kept, and A·X is made apart.
+    """
+
+    def __init__(self, A: Matrix, G: Array | None = None, *, keep: bool = False) -> None:
+        self.A, self.G, self.keep = A, G, keep
         self.images: list[Array] = []
+        self.count = 0
 
     def __call__(self, X: Array) -> Array:
+        self.count += 1
         if self.G is not None:
-            return times(self.G, X)
-        self.images.append(times(self.A, X))
-        return times(self.A.T, self.images[-1])
+            return self.G @ X if X.flags.c_contiguous else times(self.G, X)
+        if self.keep:
+            self.images.append(times(self.A, X))
+            return times(self.A.T, self.images[-1])
+        return normal_times(self.A, X)
 
 
 def _width(n: int, rank: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, blas, lapack
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.blas import blas, lapack
 
 CHOLESKY_LIMIT = 64.0
 """Smallest pivot, in units of √eps, of the scaled Gram matrix's factor for which Cholesky-QR is

@@ -22,18 +22,18 @@ from pinvlearn._core.arrays import (
     Array,
     Matrix,
     Shifted,
-    gram,
     is_sparse,
     power_of_two_scale,
     squared_norm,
-    times,
 )
+from pinvlearn._core.products import gram, times
 from pinvlearn.linalg.dense import left_vectors, unresolved_notes
-from pinvlearn.linalg.driver import DENSE_ENTRIES, METHODS, on_scaled_matrix, zero_svd
+from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
-from pinvlearn.linalg.rangefinder import norm_estimate
+from pinvlearn.linalg.lanczos import lanczos
+from pinvlearn.linalg.rangefinder import absolute
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.stop import Stop, on_scaled_matrix
 from pinvlearn.linalg.svd import SVD, sign_fixed
 
 SMALL = 1000
@@ -102,7 +102,7 @@ class Scatter:
     def of(cls, X: Matrix) -> Scatter:
         """The summary of one block of rows; mp² flops."""
         A = centred(X.astype(np.float64, copy=False))
-        return cls(A.shape[0], A.right, A.gram())
+        return cls(A.shape[0], A.right, gram(A))
 
     def __add__(self, other: Scatter) -> Scatter:
         count = self.count + other.count
@@ -128,7 +128,7 @@ def centred(X: Matrix) -> Shifted:
 
 
 def choose_axes(shape: tuple[int, int], rank: int | None, stop: Stop | None) -> tuple[str, str]:
-    """The method that "auto" runs for a matrix of this shape, and why."""
+    """The solver that "auto" runs for a matrix of this shape, and why."""
     small = min(shape)
     fits = small**2 <= DENSE_ENTRIES
     if stop is not None:
@@ -147,7 +147,7 @@ def principal_axes(
     A: Matrix,
     rank: int | None = None,
     *,
-    method: str,
+    solver: str,
     reason: str = "chosen by the caller",
     stop: Stop | None = None,
     tol: float = 0.0,
@@ -159,32 +159,31 @@ def principal_axes(
 
     "gram" takes the eigenvectors of the smaller Gram matrix: mn·min(m, n) flops and one pass (two
     if the matrix is wide), variances to eps of the largest and singular values to 1e-8 of it.
-    "arpack" is SciPy's `svds`; the others are those of `METHODS`.  A method that leaves A·Vtᵀ
-    other than U diag(s) is followed by one product with A that restores it.
+    "arpack" is SciPy's `svds`; the others are those of `DECOMPOSITIONS`.  A solver that leaves
+    A·Vtᵀ other than U diag(s) is followed by one product with A that restores it.
 
     Parameters
     ----------
     tol : float
         Of "arpack": relative accuracy of the singular values, 0 for machine precision.
     n_oversamples, n_power : int, optional
-        As `METHODS` takes them.
+        As `DECOMPOSITIONS` takes them.
     """
     watch = Stopwatch()
     tall = A.shape[0] >= A.shape[1]
     with (
         np.errstate(over="ignore", invalid="ignore"),
-        watch("gram" if method == "gram" else "norm"),
+        watch("gram" if solver == "gram" else "norm"),
     ):
-        G = gram(A if tall else A.T) if method == "gram" and rank != 0 else None
+        G = gram(A if tall else A.T) if solver == "gram" and rank != 0 else None
         total = squared_norm(A) if G is None else float(np.trace(G))
     scale = 1.0 if _in_range(total, A.dtype) else power_of_two_scale(A)
     if scale != 1.0:
-        if stop is not None and not getattr(stop, "relative", False):
-            stop = on_scaled_matrix(stop, scale)
+        stop = None if stop is None else on_scaled_matrix(stop, scale)
         axes = principal_axes(
             A * A.dtype.type(scale),
             rank,
-            method=method,
+            solver=solver,
             reason=reason,
             stop=stop,
             tol=tol,
@@ -194,21 +193,20 @@ def principal_axes(
         )
         return replace(axes, s=axes.s / scale, norm=axes.norm / scale)
     if rank == 0:
-        report = Report(method, "no component was asked for", passes=1)
+        report = Report(solver, "no component was asked for", passes=1)
         found = SVD(np.empty((0, 0)), np.empty(0), np.empty((0, A.shape[1])), report)
     elif total == 0.0:
         found = zero_svd(A, 0 if stop is not None else rank)
     elif G is not None:
         found = _by_gram(A, G, rank, rng)
-    elif method == "arpack":
-        found = _aligned(A, _by_arpack(A, rank or min(A.shape) - 1, tol, rng))
+    elif solver == "arpack":
+        found = lanczos(A, rank or min(A.shape) - 1, tol=tol, rng=rng)
     else:
-        if getattr(stop, "relative", False):
-            stop = stop.absolute(norm_estimate(A, rng.spawn(1)[0]))  # type: ignore[union-attr]
-        found = METHODS[method](
+        stop = None if stop is None else absolute(stop, A, rng)
+        found = DECOMPOSITIONS[solver](
             A, rank, stop=stop, n_oversamples=n_oversamples, n_power=n_power, rng=rng
         )
-        if method != "exact" and not (method == "block-krylov" and tall):
+        if solver != "exact" and not (solver == "block-krylov" and tall):
             found = _aligned(A, found)
     details = found.report
     report = replace(details, reason=f"{reason}; {details.reason}", seconds=watch | details.seconds)
@@ -332,20 +330,6 @@ def _by_gram(A: Matrix, G: Array, rank: int | None, rng: np.random.Generator) ->
         V = left_vectors(A.T, found.Vt.T)
     report = replace(found.report, passes=2, seconds=found.report.seconds | watch)
     return SVD(V[:0], found.s, V.T, report)
-
-
-def _by_arpack(A: Matrix, rank: int, tol: float, rng: np.random.Generator) -> SVD:
-    watch = Stopwatch()
-    operator = scipy.sparse.linalg.LinearOperator(
-        A.shape, dtype=A.dtype, matvec=A.__matmul__, rmatvec=A.T.__matmul__
-    )
-    start = rng.uniform(-1.0, 1.0, min(A.shape)).astype(A.dtype)
-    with watch("arpack"):
-        _, s, Vt = scipy.sparse.linalg.svds(
-            operator, k=rank, tol=tol, v0=start, return_singular_vectors="vh"
-        )
-    report = Report("arpack", "implicitly restarted Lanczos steps", seconds=watch)
-    return SVD(Vt.T[:0], s[::-1], Vt[::-1], report)
 
 
 def _aligned(A: Matrix, found: SVD) -> SVD:

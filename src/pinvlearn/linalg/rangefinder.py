@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, squared_norm, times
+from pinvlearn._core.arrays import Array, Matrix, squared_norm
+from pinvlearn._core.products import times
 from pinvlearn.linalg.orthonormal import column_norms, extend_basis, independent, thin_qr
 from pinvlearn.linalg.stop import DEFAULT_WINDOW, ERROR_CONSTANT, Rank, Stop
 
@@ -28,15 +29,17 @@ class RangeBasis:
     Attributes
     ----------
     Q : array of shape (m, k)
+        The orthonormal columns.
     errors : array of shape (k + 1,)
         Eq. (18) of [JL19] after 0, 1, …, k columns: with probability 1 - 10**-r each entry
         bounds ‖A - QQᵀA‖ for the columns up to there.
+    B : array of shape (k, n) or None
+        QᵀA, where the stop rule needed it.
     """
 
     Q: Array
     errors: Array
     B: Array | None = field(default=None, repr=False)
-    """QᵀA, where the stop rule needed it; else None."""
 
     @property
     def rank(self) -> int:
@@ -189,3 +192,15 @@ def norm_estimate(A: Matrix, rng: np.random.Generator, samples: int = DEFAULT_WI
     H = times(A, start.T)
     Q, _ = thin_qr(H)
     return float(np.linalg.norm(times(A.T, Q), 2)) if H.any() else 0.0
+
+
+def absolute(stop: Stop, A: Matrix, rng: np.random.Generator) -> Stop:
+    """The rule with bounds of its own where they were relative to the norm of A.
+
+    The norm is estimated from a stream spawned from `rng`, so that an absolute rule and a relative
+    one see the same samples.
+    """
+    if not getattr(stop, "relative", False):
+        return stop
+    rule: Stop = stop.absolute(norm_estimate(A, rng.spawn(1)[0]))  # type: ignore[attr-defined]
+    return rule

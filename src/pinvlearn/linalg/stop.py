@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite, pi, sqrt
-from numbers import Integral
+from functools import wraps
+from math import pi, sqrt
+from sys import float_info
 from typing import TypeAlias
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.checks import number, whole_number
 
 ERROR_CONSTANT = 10.0 * sqrt(2.0 / pi)
 """Factor of Eq. (17) and (18): Lemma 1 with α = 10, true with probability 1 - 10**-r."""
@@ -26,22 +28,20 @@ ERROR_CONSTANT = 10.0 * sqrt(2.0 / pi)
 DEFAULT_WINDOW = 10
 """Samples r in the error estimate of a rule that names none; the value of [JL19]."""
 
+TINY = float_info.min
+"""What is left of a bound relative to the norm of a zero matrix: one that its errors keep."""
+
 Stop: TypeAlias = Callable[[Array], bool]
-
-
-def _check_window(r: int) -> None:
-    if not (isinstance(r, Integral) and r >= 1):
-        raise ValueError(f"r={r!r}: the number of error samples must be an integer of at least 1.")
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not (isfinite(value) and value >= 0):
-        raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
 
 
 @dataclass(frozen=True)
 class Rank:
     """Stop at exactly k columns (fewer only where the matrix has no more).
+
+    Parameters
+    ----------
+    k : int
+        Number of columns, at least 1.
 
     Examples
     --------
@@ -53,8 +53,7 @@ class Rank:
     k: int
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.k, Integral) and self.k >= 1):
-            raise ValueError(f"Rank(k={self.k!r}): k must be an integer of at least 1.")
+        whole_number("k", self.k, least=1)
 
     def __call__(self, errors: Array) -> bool:
         return len(errors) > self.k
@@ -79,12 +78,23 @@ class Tolerance:
     relative: bool = False
 
     def __post_init__(self) -> None:
-        _check_positive("eps", self.eps)
-        _check_window(self.r)
+        number("eps", self.eps, above=0.0)
+        whole_number("r", self.r, least=1)
 
     def absolute(self, norm: float) -> Tolerance:
-        """This rule for a matrix of the given norm."""
-        return replace(self, eps=self.eps * norm, relative=False)
+        """This rule for a matrix of a given norm, no longer relative.
+
+        Parameters
+        ----------
+        norm : float
+            What eps is measured in.
+
+        Returns
+        -------
+        Tolerance
+            With ``eps * norm`` in place of eps.
+        """
+        return replace(self, eps=max(self.eps * norm, TINY), relative=False)
 
     def __call__(self, errors: Array) -> bool:
         return bool(errors[-1] <= self.eps)
@@ -120,13 +130,25 @@ class FlatGradient:
     relative: bool = False
 
     def __post_init__(self) -> None:
-        _check_positive("eps", self.eps)
-        _check_positive("tau", self.tau)
-        _check_window(self.r)
+        number("eps", self.eps, above=0.0)
+        number("tau", self.tau, above=0.0)
+        whole_number("r", self.r, least=1)
 
     def absolute(self, norm: float) -> FlatGradient:
-        """This rule for a matrix of the given norm."""
-        return replace(self, eps=self.eps * norm, tau=self.tau * norm, relative=False)
+        """This rule for a matrix of a given norm, no longer relative.
+
+        Parameters
+        ----------
+        norm : float
+            What eps and tau are measured in.
+
+        Returns
+        -------
+        FlatGradient
+            With ``eps * norm`` and ``tau * norm`` in their place.
+        """
+        eps, tau = max(self.eps * norm, TINY), max(self.tau * norm, TINY)
+        return replace(self, eps=eps, tau=tau, relative=False)
 
     def __call__(self, errors: Array) -> bool:
         columns = len(errors) - 1
@@ -146,6 +168,11 @@ class Energy:
 
     This rule sees the sequence of captured fractions instead of the errors (``sees = "energy"``),
     which costs the product QᵀA as the basis grows; a later `svd` does not form it again.
+
+    Parameters
+    ----------
+    fraction : float
+        In (0, 1].
     """
 
     fraction: float
@@ -153,8 +180,22 @@ class Energy:
     sees = "energy"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.fraction <= 1.0:
-            raise ValueError(f"Energy(fraction={self.fraction!r}): it must lie in (0, 1].")
+        number("fraction", self.fraction, above=0.0, most=1.0)
 
     def __call__(self, captured: Array) -> bool:
         return bool(captured[-1] >= self.fraction)
+
+
+def on_scaled_matrix(stop: Stop, scale: float) -> Stop:
+    """A rule for A as a rule for scale·A; ranks, energies and relative rules have no scale."""
+    if isinstance(stop, Rank | Energy) or getattr(stop, "relative", False):
+        return stop
+    if hasattr(stop, "absolute"):
+        rule: Stop = stop.absolute(scale)
+        return rule
+
+    @wraps(stop)
+    def on_scaled(errors: Array) -> bool:
+        return stop(errors / scale)
+
+    return on_scaled

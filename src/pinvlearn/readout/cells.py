@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, blas, gram, slices, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
+from pinvlearn._core.blas import blas
+from pinvlearn._core.products import gram
 from pinvlearn.linalg.dense import GRAM_RESOLUTION
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, cutoff_gain, default_rcond
-from pinvlearn.readout.choose import TIE
+from pinvlearn.readout.choose import dual, left_out, validation
 
 RATIOS = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
 """Ranks that "auto" tries, as parts of the smaller side: the paper's range."""
@@ -174,8 +176,7 @@ def leave_one_out_cells(
     for chosen in (rows[part] for part in slices(0, count, step)):
         U, marked = factors.left(chosen), Y[chosen]
         targets = marked.toarray()
-        of_row = np.repeat(np.arange(len(chosen)), np.diff(marked.indptr))
-        own = of_row, of_row * L + marked.indices, marked.data
+        targets32 = targets.astype(np.float32)
         squares, U32 = np.square(U, dtype=np.float64), U.astype(np.float32)
         outputs = np.empty((len(chosen), L), dtype=np.float32)
         for j, (alpha, gain) in enumerate(zip(alphas, gains, strict=True)):
@@ -187,43 +188,33 @@ def leave_one_out_cells(
             leverage = np.zeros(len(chosen))
             for i, (low, high) in enumerate(zip(edges, ranks, strict=False)):
                 if high == m:
-                    left_out = _interpolated(factors, U, targets, alpha)
+                    predictions = _from_duals(factors, U, targets, alpha)
                 else:
                     part = slice(low, high)
                     # added to what lower ranks gave, in place; BLAS sees the transposes
                     given = {"beta": float(low > 0), "c": outputs.T, "overwrite_c": True}
                     multiply(1.0, right[part].T, left[:, part].T, **given)
                     leverage += squares[:, part] @ gain[part]
-                    left_out = _left_out(outputs, leverage, own)
-                scores[i, j] += judge(left_out, targets).sum()
+                    predictions = _from_leverages(outputs, targets32, leverage)
+                scores[i, j] += judge(predictions, targets).sum()
     return scores / count, count
 
 
-def _left_out(outputs: Array, leverage: Array, own: tuple[IntArray, IntArray, Array]) -> Array:
-    """(ŷ - h·y) / (1 - h): only the row's own labels change their place.
-
-    `own` are the rows of all non-zero y, their places in the flat array, and y itself.
-    """
+def _from_leverages(outputs: Array, targets: Array, leverage: Array) -> Array:
+    """Left-out outputs of rows that could not all be fitted."""
     free = 1.0 - leverage
-    grown = 1.0 / np.maximum(free, NO_FREEDOM)
-    left_out: Array = outputs * grown.astype(outputs.dtype)[:, None]
-    rows, places, y = own
-    left_out.reshape(-1)[places] -= (y * (leverage * grown)[rows]).astype(outputs.dtype)
-    left_out[free < NO_FREEDOM] = 0.0
-    return left_out
+    predictions = left_out(targets, targets - outputs, free.clip(min=NO_FREEDOM).astype(np.float32))
+    predictions[free < NO_FREEDOM] = 0.0
+    return predictions
 
 
-def _interpolated(factors: Decomposed, U: Array, Y: Array, alpha: float) -> Array:
-    """The same with as many directions as rows, where residual and 1 - leverage may both vanish.
-
-    Their quotient is Σ u (uᵀy) q / Σ u² q with q = 1/(s² + alpha), which holds at alpha = 0 too;
-    there values below the cut-off count as the cut-off.
-    """
+def _from_duals(factors: Decomposed, U: Array, Y: Array, alpha: float) -> Array:
+    """The same with as many directions as rows.  Values below the cut-off count as the cut-off."""
     s = factors.s.astype(np.float64)
     least = max(alpha, (factors.rcond * float(s[0])) ** 2)
-    q = 1.0 / (1.0 + (s**2 - s[-1] ** 2) / (s[-1] ** 2 + least)) if least else np.ones_like(s)
-    left_out: Array = Y - (U @ (q[:, None] * factors.C)) / (np.square(U) @ q)[:, None]
-    return left_out
+    # in units of the largest of them, which may be beyond the range of floats
+    gains = 1.0 / (1.0 + (s**2 - s[-1] ** 2) / (s[-1] ** 2 + least)) if least else np.ones_like(s)
+    return left_out(Y, *dual(U, gains, factors.C))
 
 
 def cross_validated_cells(factors: Decomposed, Y: Matrix, ranks: IntArray, alphas: Array) -> Array:
@@ -236,16 +227,9 @@ def cross_validated_cells(factors: Decomposed, Y: Matrix, ranks: IntArray, alpha
         gain = filtered(factors, alpha)
         explained = np.cumsum(squares * gain * (2.0 - gain))[ranks - 1]
         freedom = np.maximum(m - np.cumsum(gain)[ranks - 1], NO_FREEDOM)
-        scores[:, j] = -m * (total - explained).clip(min=0.0) / freedom**2 / Y.shape[1]
+        rss = (total - explained).clip(min=0.0) / Y.shape[1]
+        scores[:, j] = validation(rss, freedom, m, m)
     return scores
-
-
-def best_cell(scores: Array) -> tuple[int, int]:
-    """The best (rank, ridge); of scores within `TIE` of it the largest ridge, then least rank."""
-    best = scores.max()
-    near = scores >= best - TIE * abs(best)
-    j = int(np.flatnonzero(near.any(axis=0))[-1])
-    return int(np.flatnonzero(near[:, j])[0]), j
 
 
 def filtered(factors: Decomposed, alpha: float) -> Array:

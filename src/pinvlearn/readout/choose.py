@@ -1,14 +1,31 @@
-"""Choosing alpha: paths of ridges judged by exact leave-one-out or generalised cross-validation."""
+"""Choosing: leave-one-out, generalised cross-validation and the rule for ties, for whatever varies.
+
+Alphas, ranks, sizes and kernels are judged by the same three formulae.  With Z the weighted and
+centred rows and M = (ZZᵀ + alpha)⁻¹, the residuals of a fit are alpha·M·Y and the freedom it leaves
+a row, 1 - leverage, is alpha times the diagonal of M.  So the error of a row that is left out is
+
+    residual_i / (1 - leverage_i)  =  [MY]_i / M_ii,
+
+the same quotient twice (`left_out`): the first where there are more rows than directions, the
+second where every row could be fitted and the first is 0 / 0.  Generalised cross-validation puts
+the mean freedom in the place of each row's (`validation`), and of scores that are equal the
+simplest model's is preferred (`best_cell`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
-from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_moments
+from pinvlearn.readout.factors import (
+    CholeskyFactor,
+    Spectral,
+    spectral_from_moments,
+    spectral_from_rows,
+)
 from pinvlearn.readout.problem import EPS, Problem, Score
 
 PATH_LENGTH = 31
@@ -32,10 +49,49 @@ def as_path(alpha: Alpha, factor: Spectral | CholeskyFactor) -> Array:
 
 def best_of(scores: Array, alphas: Array) -> int:
     """Position of the best score; of those within `TIE` of it, the largest alpha's."""
+    return best_cell(scores[None], alphas)[1]
+
+
+def best_cell(scores: Array, alphas: Array) -> tuple[int, int]:
+    """Row and column of the best of the scores (sizes, alphas), the sizes rising.
+
+    Of those within `TIE` of it the smallest size is taken, and then the largest alpha.
+    """
     finite = np.where(np.isfinite(scores), scores, -np.inf)
     best = finite.max()
-    margin = TIE * abs(best) if np.isfinite(best) else 0.0
-    return int(np.argmax(np.where(finite >= best - margin, alphas, -1.0)))
+    near = finite >= best - (TIE * abs(best) if np.isfinite(best) else 0.0)
+    size = int(np.argmax(near.any(axis=1)))
+    return size, int(np.argmax(np.where(near[size], alphas, -1.0)))
+
+
+def left_out(targets: Array, errors: Array, freedom: Array) -> Array:
+    """Predictions for rows left out: targets - errors / freedom, along the last axis.
+
+    `errors` and `freedom` are residuals and 1 - leverage, or both over alpha.  A row without
+    freedom, which nothing else predicts, keeps its target.
+    """
+    predictions: Array = targets - errors / np.where(freedom > 0.0, freedom, np.inf)[..., None]
+    return predictions
+
+
+def freedom_of(leverage: Array) -> Array:
+    """1 - leverage, no smaller than its own rounding."""
+    left: Array = (1.0 - leverage).clip(min=10.0 * EPS)
+    return left
+
+
+def dual(U: Array, gains: Array, UY: Array) -> tuple[Array, Array]:
+    """MY and the diagonal of M = U diag(gains) Uᵀ, from UᵀY."""
+    return U @ (gains[:, None] * UY), np.square(U) @ gains
+
+
+def validation(squares: Any, freedom: Any, n: float, total: float) -> Any:
+    """Minus the generalised cross-validation error n·RSS / (n - df)² (Golub, Heath, Wahba 1979).
+
+    `squares` is RSS, in units of the mean weight total / n, so that the scale of the weights does
+    not matter, and `freedom` n - df; or both over alpha², over alpha.
+    """
+    return -n * (squares * (n / total)) / freedom**2
 
 
 def _centred(H: Matrix, weights: Array | None, mean: Array) -> Array:
@@ -70,9 +126,11 @@ def leave_one_out(
     1 - leverage, where the leverage counts the intercept's share w_i / Σw.  Exact for every
     alpha; conditional on the feature map.  Cost 2mp² flops for all alphas together.
     """
-    center, m = factor.center, problem.shape[0]
-    if isinstance(factor, Spectral) and factor.rank + center.intercept >= m:
-        return _leave_one_out_interpolating(problem, factor, alphas, score)
+    (m, p), center = problem.shape, factor.center
+    if not factor.serves_path and m <= p + center.intercept:
+        factor = spectral_from_rows(problem)
+    if factor.serves_path and factor.rank + center.intercept >= m:
+        return _by_duals(problem, factor, alphas, score)
     if len(alphas) > 1 and not factor.serves_path:
         parts = [
             leave_one_out(problem, factor, alphas[i : i + 1], score) for i in range(len(alphas))
@@ -90,55 +148,46 @@ def leave_one_out(
         leverage = factor.leverage(_centred(H, weights, center.H_mean), alphas)
         if center.intercept:
             leverage += (w / center.total)[:, None]
-        free = (1.0 - leverage).clip(min=10.0 * EPS)
+        free = freedom_of(leverage)
         fitted = np.asarray(H @ coefs.reshape(p, count * t)).reshape(len(Y), count, t) + offsets
         targets = Y[:, None, :]
-        left_out = targets - (targets - fitted) / free[:, :, None]
-        return w @ score(targets, left_out), free
+        return w @ score(targets, left_out(targets, targets - fitted, free)), free
 
     blocks = list(problem.rows.each(of_block))
     scores = np.sum([score for score, _ in blocks], axis=0) / center.total
     return LeftOut(scores, np.vstack([free for _, free in blocks]))
 
 
-def _leave_one_out_interpolating(
-    problem: Problem, factor: Spectral, alphas: Array, score: Score
-) -> LeftOut:
+def _by_duals(problem: Problem, factor: Spectral, alphas: Array, score: Score) -> LeftOut:
     """The same where every row could be fitted exactly: residual and 1 - leverage both vanish.
 
-    Both are alpha times a sum over the left vectors u of the row, Σ u (uᵀy) / (s² + alpha) and
-    Σ u² / (s² + alpha), so their quotient needs no alpha and holds at alpha = 0.
+    Both are alpha times what `dual` gives, and their quotient holds at alpha = 0 too.
     """
     H, Y, weights = problem.stacked()
     root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
     V, s, C = factor.kept()
     U = _centred(H, weights, factor.center.H_mean) @ V / s
-    gains = 1.0 / (s[:, None] ** 2 + alphas)
-    shares = np.square(U) @ gains
-    targets = Y[:, None, :]
-    sums = np.stack([U @ (gain[:, None] * (C / s[:, None])) for gain in gains.T], axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        errors = sums / (shares * root[:, None])[:, :, None]
+    found = [dual(U, 1.0 / (s**2 + alpha), C / s[:, None]) for alpha in alphas]
+    errors = np.stack([error for error, _ in found], axis=1)
+    free = np.stack([diagonal * root for _, diagonal in found], axis=1)
     # A row of weight zero was never in, and its own prediction is what it is left with.
     out = root == 0.0
     if out.any():
+        free[out] = 1.0
         for i, alpha in enumerate(alphas):
             coef = factor.coef(float(alpha))
             errors[out, i] = Y[out] - np.asarray(H[out] @ coef) - factor.center.offset(coef)
-    left_out = targets - errors
-    return LeftOut(root**2 @ score(targets, left_out) / factor.center.total, shares, left_out)
+    predictions = left_out(Y[:, None, :], errors, free)
+    scores = root**2 @ score(Y[:, None, :], predictions) / factor.center.total
+    return LeftOut(scores, free, predictions)
 
 
 def generalised_cross_validation(
     problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array
 ) -> Array:
-    """Minus the generalised cross-validation error, from moments alone (Golub, Heath, Wahba 1979).
-
-    n·RSS / (n - df)², with df the trace of the hat matrix, the intercept counted, and RSS in
-    units of the mean weight, so that the scale of the weights does not matter.
-    """
+    """The `validation` score of each alpha, from moments alone; df counts the intercept."""
     n = problem.shape[0]
-    if not isinstance(factor, Spectral):
+    if not factor.serves_path:
         factor = spectral_from_moments(problem.moments, factor.center, n)
     return validation_scores(factor, alphas, n)
 
@@ -159,6 +208,6 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     for alpha in alphas:
         inverse = factor.inverse(float(alpha))[real]
         taken = alpha * inverse if alpha > 0.0 else (inverse == 0.0).astype(float)
-        rss = (outside + taken**2 @ along) * (n / center.total)
-        scores.append(-n * rss.mean() / max(free + float(taken.sum()), EPS) ** 2)
+        rss = float((outside + taken**2 @ along).mean())
+        scores.append(validation(rss, max(free + float(taken.sum()), EPS), n, center.total))
     return np.array(scores)

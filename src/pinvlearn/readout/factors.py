@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, blas, is_sparse, lapack
+from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._core.blas import blas, lapack
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.products import Moments, panels
 
@@ -35,7 +36,7 @@ class Spectral:
     noise: float = 0.0
     lost: float = 0.0
 
-    serves_path = True
+    serves_path: ClassVar[Literal[True]] = True
 
     @property
     def rank(self) -> int:
@@ -141,7 +142,7 @@ class CholeskyFactor:
     center: Center
     shift: float = 1e-13
 
-    serves_path = False
+    serves_path: ClassVar[Literal[False]] = False
 
     @property
     def rank(self) -> int:
@@ -223,7 +224,7 @@ class CholeskyFactor:
                     return L, float(rcond * norm), ridge != alpha
         raise np.linalg.LinAlgError(
             "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
-            'Use solver="qr" or "svd", or a larger alpha.'
+            'Use solver="qr" or "exact", or a larger alpha.'
         )
 
 

@@ -9,22 +9,72 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, lapack, slices
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of
-from pinvlearn.readout.problem import EPS, Center, Problem, Score
-from pinvlearn.readout.solve import Readout, refined
-from pinvlearn.readout.solvers import TOLERANCE
+from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, dual, left_out, validation
+from pinvlearn.readout.problem import EPS, Problem, Rows, Score
+from pinvlearn.readout.solve import Readout
 
 PATH_DECADES = (-12.0, 0.0)
 """The built-in path relative to the largest eigenvalue of K, whose rounding is eps of it."""
 
-TILE = 256
-"""Rows of the pivots' kernel matrix that are copied at a time."""
+TILE = 2048
+"""Rows of K evaluated at a time where all of it is needed."""
 
 REFINEMENTS, SMALL_STEP = 4, 1e-4
 """Float64 corrections of a float32 solution: each wins as many digits as the one before, so the one
 after a step of this size is about 1e-8."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTask:
+    """Training rows known through their kernel matrix, and what is to be learned from them.
+
+    `K` is asked for blocks; `rows_of(F)` are the rows (F, Y, weights) of features F.  Of the two
+    streams the first draws samples of K, the second is the solver's.
+    """
+
+    K: Any
+    rows_of: Callable[[Array], Rows]
+    Y: Array
+    weights: Array | None
+    alpha: Alpha
+    score: Score | None
+    intercept: bool
+    streams: tuple[np.random.Generator, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.Y)
+
+    def tiles(self) -> Iterator[tuple[slice, Array]]:
+        """All of K in blocks of rows."""
+        everything = np.arange(self.n)
+        for start in range(0, self.n, TILE):
+            rows = slice(start, min(start + TILE, self.n))
+            yield rows, self.K(everything[rows], everything)
+
+    def whole(self, dtype: Any = np.float64) -> Array:
+        """All of K as one array."""
+        whole = np.empty((self.n, self.n), dtype=dtype)
+        for rows, block in self.tiles():
+            whole[rows] = block
+        return whole
+
+    def problem(self, F: Array, score: Score | None) -> Problem:
+        """The read-out on features F of the training rows."""
+        return Problem(self.rows_of(F), self.intercept, score, self.streams[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Weights and intercepts for one alpha, and the diagonal of the (bordered) inverse."""
+
+    dual: Array
+    offset: Array
+    diagonal: Array | None
 
 
 def solve_kernel(
@@ -47,7 +97,7 @@ def solve_kernel(
     watch = Stopwatch()
     if isinstance(alpha, float):
         with watch("cholesky"):
-            solutions: Any = [_by_cholesky(K, root, Y, intercept, alpha, score is not None)]
+            fits = [_by_cholesky(K, root, Y, intercept, alpha, score is not None)]
         alphas = np.array([alpha])
         report = Report("exact", "Cholesky of K + alpha", seconds=watch)
     else:
@@ -58,23 +108,27 @@ def solve_kernel(
         alphas = np.logspace(*PATH_DECADES, PATH_LENGTH) * scale if alpha is None else alpha
         with watch("choice"):
             parts = (Q.T @ (root[:, None] * Y), Q.T @ root)
-            solutions = [_by_eigen(Q, values, *parts, intercept, float(a)) for a in alphas]
+            fits = [_by_eigen(Q, values, *parts, intercept, float(a)) for a in alphas]
         report = Report("exact", "eigendecomposition of K for the whole path", seconds=watch)
-    left_out = [_left_out(dual, diagonal, root, Y) for dual, _, diagonal in solutions]
-    for predicted, (dual, offset, _) in zip(left_out, solutions, strict=True):
-        if predicted is not None:  # rows of weight zero were never in
-            predicted[out] = unscaled @ (root[:, None] * dual) + offset
-    scores = _scores(left_out, solutions, Y, weights, score) if len(alphas) > 1 or score else None
+    predictions = [] if score is None else [_left_out(fit, root, Y) for fit in fits]
+    for predicted, fit in zip(predictions, fits, strict=False):  # rows of weight zero were not in
+        predicted[out] = unscaled @ (root[:, None] * fit.dual) + fit.offset
+    scores = None
+    if score is not None:
+        w = np.square(root) if weights is None else weights
+        scores = (w @ score(Y[:, None, :], np.stack(predictions, axis=1))) / w.sum()
+    elif len(alphas) > 1:
+        scores = np.array([_validation(fit, weights) for fit in fits])
     best = 0 if scores is None else best_of(scores, alphas)
-    dual, offset, _ = solutions[best]
     return _readout(
-        (root[:, None] * dual, offset, None),
+        root[:, None] * fits[best].dual,
+        fits[best].offset,
         alphas=alphas,
         Y=Y,
         report=replace(report, seconds=dict(watch)),
         best=best,
         scores=scores,
-        left_out=left_out[best] if score is not None else None,
+        leave_one_out=predictions[best] if predictions else None,
     )
 
 
@@ -99,8 +153,8 @@ def _bordered(
 
 def _by_cholesky(
     K: Array, root: Array, Y: Array, intercept: bool, alpha: float, leave_one_out: bool
-) -> tuple[Array, Array, Array | None]:
-    A = K.T  # symmetric: Fortran order for nothing
+) -> _Fit:
+    A = K.T  # symmetric, so this is Fortran order without a copy
     A[np.diag_indices_from(A)] += alpha
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
     if info != 0:
@@ -110,142 +164,49 @@ def _by_cholesky(
         )
     both = np.column_stack([root[:, None] * Y, root])
     solved = scipy.linalg.cho_solve((L, True), both, check_finite=False)
-    dual, offset = _bordered(solved[:, :-1], solved[:, -1], root, Y, intercept)
+    weights, offset = _bordered(solved[:, :-1], solved[:, -1], root, Y, intercept)
     if not leave_one_out:
-        return dual, offset, None
+        return _Fit(weights, offset, None)
     inverse, _ = lapack("potri", L)(L, lower=True, overwrite_c=True)
     diagonal = np.diagonal(inverse).copy()
     if intercept:
         diagonal -= solved[:, -1] ** 2 / (root @ solved[:, -1])
-    return dual, offset, diagonal
+    return _Fit(weights, offset, diagonal)
 
 
-def _by_eigen(
-    Q: Array, values: Array, QY: Array, Q1: Array, intercept: bool, alpha: float
-) -> tuple[Array, Array, Array]:
+def _by_eigen(Q: Array, values: Array, QY: Array, Q1: Array, intercept: bool, alpha: float) -> _Fit:
     gains = 1.0 / np.maximum(values + alpha, EPS * (float(values[-1]) if values[-1] > 0.0 else 1.0))
     offset = np.zeros(QY.shape[1])
     if intercept:
         offset = ((gains * Q1) @ QY) / ((gains * Q1) @ Q1)
-    dual = Q @ (gains[:, None] * (QY - np.outer(Q1, offset)))
-    diagonal = np.square(Q) @ gains
+    weights, diagonal = dual(Q, gains, QY - np.outer(Q1, offset))
     if intercept:
         diagonal -= (Q @ (gains * Q1)) ** 2 / ((gains * Q1) @ Q1)
-    return dual, offset, diagonal
+    return _Fit(weights, offset, diagonal)
 
 
-def _left_out(dual: Array, diagonal: Array | None, root: Array, Y: Array) -> Array | None:
-    """Predictions of the rows left out; a row that nothing else can predict keeps its target."""
-    if diagonal is None:
-        return None
-    share = (diagonal * root)[:, None]
-    return Y - np.divide(dual, share, out=np.zeros_like(dual), where=share > 0.0)
+def _left_out(fit: _Fit, root: Array, Y: Array) -> Array:
+    assert fit.diagonal is not None
+    return left_out(Y, fit.dual, fit.diagonal * root)
 
 
-def _scores(
-    left_out: list[Array | None],
-    solutions: Any,
-    Y: Array,
-    weights: Array | None,
-    score: Score | None,
-) -> Array:
-    """Leave-one-out score of each alpha, or minus its generalised cross-validation error."""
-    w = np.ones(len(Y)) if weights is None else weights
-    if score is not None:
-        stacked = np.stack([part for part in left_out if part is not None], axis=1)
-        mean: Array = (w @ score(Y[:, None, :], stacked)) / w.sum()
-        return mean
-    # Residuals are alpha·dual and the freedom left is alpha·Σ diagonal; see `selection`.
-    n = len(Y)
-    return np.array(
-        [
-            -(n**2 / w.sum()) * np.square(dual).sum(axis=0).mean() / diagonal.sum() ** 2
-            for dual, _, diagonal in solutions
-        ]
-    )
+def _validation(fit: _Fit, weights: Array | None) -> float:
+    """The score of generalised cross-validation, residuals and freedom both over alpha."""
+    assert fit.diagonal is not None
+    n, squares = len(fit.dual), float(np.square(fit.dual).sum(axis=0).mean())
+    total = float(n if weights is None else weights.sum())
+    return float(validation(squares, float(fit.diagonal.sum()), n, total))
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnFactor:
-    """RᵀR = CᵀC + alpha·M for kernel columns C and the pivots' kernel matrix M, for one alpha."""
-
-    R: Array
-    smallest: float
-    magnitude: float
-    rhs: Array
-    center: Center
-
-    def coef(self, alpha: float) -> Array:
-        """Solution before refinement."""
-        return self.solve(self.rhs, alpha)
-
-    def solve(self, rhs: Array, alpha: float) -> Array:
-        """(CᵀC + alpha·M)⁻¹ rhs."""
-        solution: Array = scipy.linalg.cho_solve((self.R, False), rhs, check_finite=False)
-        return solution
-
-    def error(self, alpha: float) -> float:
-        """Relative error before refinement, as `CholeskyFactor` estimates it."""
-        return EPS * self.magnitude / max(self.smallest, 1e-300)
-
-    def missing(self, alpha: float) -> float:
-        """No direction is missing."""
-        return 0.0
-
-
-def solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -> Readout | None:
-    """Nyström's machine from the kernel columns C = k(X, P), without its features C L⁻ᵀ.
-
-    Minimises Σ_i w_i ‖c_i B + b - y_i‖² + alpha·tr(Bᵀ M B) with M = k(P, P), the pivots' rows of
-    C, over B and b: the same predictions as ridge on the features, for nk² + k³/3 flops instead of
-    2nk².  The condition of M is in these normal equations, so the solution is refined on the rows;
-    None where that fails.
-    """
-    tiles = slices(0, len(pivots), TILE)
-    watch = Stopwatch()
-    with watch("gram"):
-        moments = problem.moments
-    center = problem.center(moments)
-    with watch("cholesky"):
-        A = moments.G.T  # its upper triangle, in Fortran order
-        for tile in tiles:
-            A[: tile.stop, tile] += alpha * C[pivots[tile], : tile.stop].T
-        norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
-        R, info = lapack("potrf", A)(A, lower=False, overwrite_a=True, clean=False)
-        if info != 0:
-            return None
-        rcond, _ = lapack("pocon", A)(R, norm, uplo="U")
-    factor = ColumnFactor(R, float(rcond * norm), moments.magnitude, moments.C, center)
-    with watch("coef"):
-        coef, first_error, error, notes = refined(
-            problem, factor, alpha, lambda B: np.vstack([C[pivots[tile]] @ B for tile in tiles])
-        )
-    if not error <= TOLERANCE:
-        return None
-    report = Report("columns", "normal equations of the kernel columns", 1, seconds=dict(watch))
-    return _readout(
-        (coef, center.offset(coef), None),
-        alphas=np.array([alpha]),
-        Y=problem.rows.Y,
-        error=error,
-        report=replace(report, error=error, notes=notes),
-    )
-
-
-def solve_single_precision(
-    tiles: Callable[[], Iterator[tuple[slice, Array]]],
-    K: Array,
-    Y: Array,
-    *,
-    intercept: bool,
-    alpha: float,
-) -> Readout:
+def solve_single_precision(task: KernelTask) -> Readout:
     """(K + alpha)c + b = Y by a float32 Cholesky factor and float64 corrections.
 
-    `tiles()` yields (rows, K[rows]) in float64, once for each correction; K is float32 and
-    overwritten.  Half the memory of float64, at the same accuracy where cond(K + alpha) < 1e6.
+    For one alpha, without weights.  K is evaluated again for each correction.  Half the memory of
+    float64, at the same accuracy where cond(K + alpha) < 1e6.
     """
-    A = K.T  # symmetric: Fortran order for nothing
+    Y, alpha = task.Y, task.alpha
+    assert isinstance(alpha, float)
+    A = task.whole(np.float32).T  # symmetric, so this is Fortran order without a copy
     A[np.diag_indices_from(A)] += np.float32(alpha)
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
     if info != 0:
@@ -262,16 +223,17 @@ def solve_single_precision(
         if change < SMALL_STEP:
             break
         residual = both - alpha * solved
-        for rows, block in tiles():
+        for rows, block in task.tiles():
             residual[rows] -= block @ solved
     if change >= SMALL_STEP:
         raise np.linalg.LinAlgError(
             f"K + alpha is too ill conditioned for single precision at alpha={alpha:.3g}: the "
             f"corrections stopped at {change:.2g}. Use a larger alpha or single_precision=False."
         )
-    dual, offset = _bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, intercept)
+    weights, offset = _bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, task.intercept)
     return _readout(
-        (dual, offset, None),
+        weights,
+        offset,
         alphas=np.array([alpha]),
         Y=Y,
         error=change**2,
@@ -280,19 +242,19 @@ def solve_single_precision(
 
 
 def _readout(
-    solution: tuple[Array, Array, Any],
+    coef: Array,
+    offset: Array,
     *,
     alphas: Array,
     Y: Array,
     report: Report,
     best: int = 0,
     scores: Array | None = None,
-    left_out: Array | None = None,
+    leave_one_out: Array | None = None,
     error: float = 0.0,
 ) -> Readout:
-    dual, offset, _ = solution
     return Readout(
-        coef=dual,
+        coef=coef,
         intercept=offset,
         alpha=float(alphas[best]),
         rank=len(Y),
@@ -300,7 +262,7 @@ def _readout(
         alphas=alphas,
         scores=scores,
         targets=Y,
-        leave_one_out=left_out,
+        leave_one_out=leave_one_out,
         error=error,
         first_error=error,
         bound=error,

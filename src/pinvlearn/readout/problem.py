@@ -15,7 +15,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, Matrix, blas, first_bad_entry, is_sparse, to_dense
+from pinvlearn._core.arrays import Array, Matrix, first_bad_entry, is_sparse, to_dense
+from pinvlearn._core.blas import blas
 from pinvlearn.summaries.products import Moments, Products
 
 EPS = float(np.finfo(np.float64).eps)

@@ -20,10 +20,18 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
-from pinvlearn.readout.choose import TIE, Alpha, as_path, best_of, generalised_cross_validation
+from pinvlearn.readout.choose import (
+    Alpha,
+    as_path,
+    best_cell,
+    best_of,
+    freedom_of,
+    generalised_cross_validation,
+    left_out,
+)
 from pinvlearn.readout.factors import CholeskyFactor, Spectral, solved_rows
 from pinvlearn.readout.problem import EPS, Center, Problem
-from pinvlearn.readout.solvers import TOLERANCE, Eigen
+from pinvlearn.readout.solvers import TOLERANCE, GramSVD
 
 NOTHING = 1000.0 * EPS
 """Without ridge, a column whose remainder is below this part of ‖Z‖ adds nothing: the ridge stands
@@ -58,12 +66,9 @@ class SizePath:
 
     @property
     def best(self) -> tuple[int, float]:
-        """Size and alpha of the best score; of equal ones the smallest size, the largest alpha."""
-        finite = np.where(np.isfinite(self.scores), self.scores, -np.inf)
-        top = finite.max()
-        good = finite >= top - (TIE * abs(top) if np.isfinite(top) else 0.0)
-        column = int(np.argmax(good.any(axis=0)))
-        return int(self.sizes[column]), float(self.alphas[good[:, column]].max())
+        """Size and alpha of the best score, as `best_cell` breaks ties."""
+        size, ridge = best_cell(self.scores.T, self.alphas)
+        return int(self.sizes[size]), float(self.alphas[ridge])
 
 
 def prefix_path(problem: Problem, alpha: Alpha, fixed: int = 0) -> SizePath:
@@ -117,7 +122,7 @@ def _alphas(problem: Problem, alpha: Alpha) -> Array:
     """The ridges to judge sizes at."""
     if alpha is not None:
         return np.atleast_1d(np.asarray(alpha, dtype=np.float64))
-    return _nearby(problem, Eigen().factor(problem, None)[0])
+    return _nearby(problem, GramSVD().factor(problem, None)[0])
 
 
 def _nearby(problem: Problem, factor: Spectral) -> Array:
@@ -200,6 +205,6 @@ def _block_scores(
         errors = error[:, None, :] - np.cumsum(part[:, :, None] * C[columns], axis=1)
         leverages = leverage[:, None] + np.cumsum(part**2 * w[:, None], axis=1)
         error, leverage = errors[:, -1].copy(), leverages[:, -1].copy()
-        errors /= (1.0 - leverages).clip(min=10.0 * EPS)[:, :, None]
-        sums[columns] = w @ score(Y[:, None, :], Y[:, None, :] - errors)
+        targets = Y[:, None, :]
+        sums[columns] = w @ score(targets, left_out(targets, errors, freedom_of(leverages)))
     return sums

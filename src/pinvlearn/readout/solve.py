@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, times
+from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
     Alpha,
@@ -19,7 +20,7 @@ from pinvlearn.readout.choose import (
     generalised_cross_validation,
     leave_one_out,
 )
-from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_rows
+from pinvlearn.readout.factors import CholeskyFactor
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solvers import (
     LEVERAGE_TOLERANCE,
@@ -104,7 +105,7 @@ def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     left_out: LeftOut | None = None
     with watch("choice"):
         if problem.score is not None:
-            left_out = leave_one_out(problem, _with_rows(problem, factor), alphas, problem.score)
+            left_out = leave_one_out(problem, factor, alphas, problem.score)
             scores = left_out.scores
         elif len(alphas) > 1:
             scores = generalised_cross_validation(problem, factor, alphas)
@@ -198,9 +199,3 @@ def _held_out(problem: Problem, offset: Array, coef: Array, left_out: LeftOut, i
     fitted = np.vstack(list(problem.rows.each(lambda H, Y, w: times(H, coef) + offset)))
     residual = (problem.rows.Y - fitted) / left_out.free[:, i, None]
     return problem.rows.Y - residual
-
-
-def _with_rows(problem: Problem, factor: Spectral | CholeskyFactor) -> Spectral | CholeskyFactor:
-    """The factor to take leverages from: with no more rows than columns, never a Cholesky one."""
-    m, p = problem.shape
-    return spectral_from_rows(problem) if isinstance(factor, CholeskyFactor) and m <= p else factor

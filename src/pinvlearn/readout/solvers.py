@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn.linalg.orthonormal import thin_qr
-from pinvlearn.linalg.rangefinder import norm_estimate, range_basis
+from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import FlatGradient, Stop, Tolerance
 from pinvlearn.linalg.svd import default_rcond
@@ -69,11 +69,11 @@ class ExactSVD:
             U, s, Vt = scipy.linalg.svd(rows.Z, full_matrices=False, check_finite=False)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
         spectral = Spectral(Vt.T, s, s[:, None] * (U.T @ rows.Y), rows.center, rcond)
-        return spectral, Report("svd", "exact SVD of all rows", seconds=watch)
+        return spectral, Report("exact", "exact SVD of all rows", seconds=watch)
 
 
 @dataclass(frozen=True)
-class FastSVD:
+class AdaptiveSVD:
     """The adaptive approximate SVD of [JL19] Algorithm 5, with `Tolerance` or `FlatGradient`.
 
     Deviations: H is centred instead of given a column of ones, which is the same fit where the
@@ -87,9 +87,7 @@ class FastSVD:
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
-        stop = self.stop
-        if getattr(stop, "relative", False):
-            stop = stop.absolute(norm_estimate(rows.Z, problem.rng.spawn(1)[0]))  # type: ignore[attr-defined]
+        stop = absolute(self.stop, rows.Z, problem.rng)
         with watch("basis"):
             basis = range_basis(rows.Z, stop, rng=problem.rng)
         with watch("svd"):
@@ -97,7 +95,7 @@ class FastSVD:
             U, s, Vt = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
         C = s[:, None] * (U.T @ (basis.Q.T @ rows.Y))
         report = Report(
-            "fast-svd",
+            "adaptive",
             f"{stop} satisfied by {basis.rank} of {problem.shape[1]} columns",
             error=float(basis.errors[-1]),
             seconds=watch,
@@ -120,7 +118,7 @@ class Cholesky:
 
 
 @dataclass(frozen=True)
-class Eigen:
+class GramSVD:
     """Eigendecomposition of the smaller Gram matrix: one factor for every alpha, H never stored.
 
     Singular values below about 1e-7 of the largest are lost in a Gram matrix: with alpha = 0 they
@@ -134,12 +132,12 @@ class Eigen:
         if m <= p:
             with watch("eigen"):
                 spectral = spectral_from_rows(problem)
-            return spectral, Report("eigen", "eigendecomposition of ZZᵀ", 1, seconds=watch)
+            return spectral, Report("gram", "eigendecomposition of ZZᵀ", 1, seconds=watch)
         with watch("gram"):
             moments = problem.moments
         with watch("eigen"):
             spectral = spectral_from_moments(moments, problem.center(moments), m)
-        return spectral, Report("eigen", "eigendecomposition of ZᵀZ", 1, seconds=watch)
+        return spectral, Report("gram", "eigendecomposition of ZᵀZ", 1, seconds=watch)
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ class QR:
 
 
 @dataclass(frozen=True)
-class Woodbury:
+class RandomizedSVD:
     """Low-rank ZZᵀ ≈ U D Uᵀ from a Gaussian sample, inverted by Woodbury's formula [MW15].
 
     [MW15] Algorithm 3 with M = HHᵀ and Eq. (19), (21): about 6mp(k + n_oversamples) flops.
@@ -217,7 +215,7 @@ class Woodbury:
         U = Q @ W
         C = s[:, None] * (U.T @ rows.Y)
         rcond = default_rcond(problem.shape, float)
-        report = Report("woodbury", f"{width} samples of ZZᵀ for rank {k}", seconds=watch)
+        report = Report("randomized", f"{width} samples of ZZᵀ for rank {k}", seconds=watch)
         if self.consistent:
             return Spectral(Vt.T, s, C, rows.center, rcond), report
         rest = rows.Z.T @ (rows.Y - U @ (U.T @ rows.Y))
@@ -245,9 +243,9 @@ class Auto:
                 reason = f"{m} rows for {p} columns and no ridge"
                 return _because(ExactSVD(self.rcond).factor(problem, alpha), reason)
             reason = f"{m} rows for {p} columns, so the smaller Gram matrix is ZZᵀ"
-            return _because(Eigen().factor(problem, alpha), reason)
+            return _because(GramSVD().factor(problem, alpha), reason)
         if least is None or isinstance(alpha, np.ndarray):
-            factored = Eigen().factor(problem, alpha)
+            factored = GramSVD().factor(problem, alpha)
             spectral, alphas = factored[0], as_path(alpha, factored[0])
             likely = alphas[
                 best_of(generalised_cross_validation(problem, spectral, alphas), alphas)
@@ -281,12 +279,12 @@ def _because(
 
 SOLVERS: dict[str, Callable[[], Any]] = {
     "auto": Auto,
-    "svd": ExactSVD,
-    "fast-svd": FastSVD,
-    "grad-svd": lambda: FastSVD(FlatGradient()),
+    "exact": ExactSVD,
+    "adaptive": AdaptiveSVD,
+    "adaptive-flat": lambda: AdaptiveSVD(FlatGradient()),
     "cholesky": Cholesky,
-    "eigen": Eigen,
+    "gram": GramSVD,
     "qr": QR,
-    "woodbury": Woodbury,
+    "randomized": RandomizedSVD,
 }
 """Solvers by name; any object with their `factor` method may be given instead."""

@@ -16,7 +16,7 @@ from pinvlearn.readout.choose import Alpha, as_path, best_of, validation_scores
 from pinvlearn.readout.factors import CholeskyFactor, Spectral, spectral_from_moments
 from pinvlearn.readout.problem import Center, Problem, Rows
 from pinvlearn.readout.solve import Readout, refined
-from pinvlearn.readout.solvers import QR, TOLERANCE, Auto, Cholesky, Eigen, ExactSVD, Solver
+from pinvlearn.readout.solvers import QR, TOLERANCE, Auto, Cholesky, ExactSVD, GramSVD, Solver
 from pinvlearn.summaries import Gram, Triangle
 
 LIMIT = 1e-2
@@ -28,14 +28,14 @@ def kind_for(solver: Solver, alpha: Alpha) -> type[Gram] | type[Triangle]:
     """Which summary a solver needs: `auto` keeps the R factor where there is no ridge."""
     if isinstance(solver, QR | ExactSVD):
         return Triangle
-    if isinstance(solver, Cholesky | Eigen):
+    if isinstance(solver, Cholesky | GramSVD):
         return Gram
     if isinstance(solver, Auto):
         without_ridge = isinstance(alpha, float) and alpha == 0.0
         return Triangle if without_ridge or solver.rcond is not None else Gram
     raise ValueError(
         f"{type(solver).__name__} needs all rows at once and cannot learn from summaries. Use "
-        'solver="auto", "cholesky", "eigen", "qr" or "svd".'
+        'solver="auto", "cholesky", "gram", "qr" or "exact".'
     )
 
 
@@ -124,10 +124,10 @@ def _from_gram(
     moments = summary.moments(intercept)
     center = Center(moments.H_mean, moments.Y_mean, moments.total, moments.squares, intercept)
     path = alpha is None or np.size(alpha) > 1
-    if isinstance(solver, Eigen) or path:
+    if isinstance(solver, GramSVD) or path:
         rows = int(np.ceil(summary.n_rows))
         reason = "one factor for the whole path" if path else "eigendecomposition of the summary"
-        return spectral_from_moments(moments, center, rows), "eigen", reason
+        return spectral_from_moments(moments, center, rows), "gram", reason
     return CholeskyFactor(moments, center), "cholesky", "normal equations of the summary"
 
 

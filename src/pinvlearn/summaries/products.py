@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import (
-    Array,
-    IntArray,
-    Matrix,
-    blas,
-    gram,
-    is_sparse,
-    lapack,
-    slices,
-    times,
-)
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, slices
+from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.products import gram, times
 
 PANEL = 512
 """Rows of a p × p array worked on at a time where a second such array would be too much."""

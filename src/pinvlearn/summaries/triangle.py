@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, lapack, to_dense
+from pinvlearn._core.arrays import Array, to_dense
+from pinvlearn._core.blas import lapack
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.gram import same_kind

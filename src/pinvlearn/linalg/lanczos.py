@@ -1,0 +1,52 @@
+"""Leading singular triplets by ARPACK: implicitly restarted Lanczos steps on AᵀA."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+
+from pinvlearn._core.arrays import Matrix
+from pinvlearn.linalg.dense import exact, unresolved_notes
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.linalg.svd import SVD, sign_fixed
+
+SEEDED = "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters
+"""Whether SciPy's ARPACK (1.17 and later) takes the stream from which it starts anew where the
+space is used up, as it is on matrices of low rank.  Earlier ones have a stream of their own."""
+
+
+def lanczos(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator) -> SVD:
+    """Leading `rank` components as SciPy's ``svds`` finds them; KrylovPI of [JS20].
+
+    ARPACK finds no more than min(m, n) - 1 values; all of them come from LAPACK.  `tol` is the
+    relative accuracy of the singular values, 0 for machine precision.
+
+    Deviations
+    ----------
+    SciPy's function lets ARPACK restart from a stream that nobody gave: here one seed gives one
+    result.
+    """
+    if rank >= min(A.shape):
+        whole = exact(A)
+        reason = "all values, which ARPACK cannot find, by LAPACK"
+        return replace(whole, report=replace(whole.report, method="arpack", reason=reason))
+    if A.shape[0] < A.shape[1]:
+        return lanczos(A.T, rank, tol=tol, rng=rng).T
+    watch = Stopwatch()
+    n, At = A.shape[1], A.T
+    with watch("arpack"):
+        normal = scipy.sparse.linalg.LinearOperator(
+            (n, n), dtype=A.dtype, matvec=lambda x: At @ (A @ x)
+        )
+        start = rng.uniform(-1.0, 1.0, n).astype(A.dtype)
+        stream = {"rng": rng.spawn(1)[0]} if SEEDED else {}
+        _, V = scipy.sparse.linalg.eigsh(normal, k=rank, tol=tol**2, v0=start, **stream)
+        V, _ = np.linalg.qr(V)  # clustered values leave ARPACK's vectors less than orthonormal
+        U, s, Zt = scipy.linalg.svd(np.asarray(A @ V), full_matrices=False, check_finite=False)
+    reason = "implicitly restarted Lanczos steps"
+    report = Report("arpack", reason, seconds=watch, notes=unresolved_notes(s))
+    return sign_fixed(U, s, Zt @ V.T, report)

@@ -1,0 +1,230 @@
+"""Kernel machines on a low-rank kernel matrix: Nyström's features of pivots, or a random sample.
+
+K ≈ FFᵀ, and the machine is the read-out on the features F of the training rows.  What belongs to
+new rows is said in terms of kernel columns: the features of x are k(x, P)·W for some rows P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.blas import lapack
+from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
+from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
+from pinvlearn.readout.kernel import KernelTask
+from pinvlearn.readout.problem import EPS, Center, Problem
+from pinvlearn.readout.solve import Readout, refined, solve
+from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
+
+FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
+"""rank="auto" doubles from the first rank until generalised cross-validation improves by less than
+this part, or at the last rank or half the rows; all ranks tried cost together at most 4/3 of the
+last."""
+
+TILE = 256
+"""Rows of a few columns of K evaluated, or of the pivots' kernel matrix copied, at a time: a small
+part of them all."""
+
+
+@dataclass(frozen=True, eq=False)
+class PivotMachine:
+    """A solution on the features k(x, P)·W of rows P of the training set."""
+
+    pivots: IntArray
+    W: Array
+    readout: Readout
+
+
+def solve_randomized(
+    task: KernelTask, rank: int | None, n_oversamples: int, *, consistent: bool
+) -> Readout:
+    """Weights of all kernel columns by [MW15] Algorithm 3.
+
+    Predictions go through φ(x) = k(x, X) U D^(-1/2), or by Eq. (20) where not `consistent`.
+    """
+    K = task.whole()
+
+    def sample(k: int) -> tuple[Array, Any]:
+        found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
+        return found[0].F, found
+
+    F, (approximation, U, D), why = _grown(task, rank, sample)
+    if not len(D):  # the kernel is zero on all rows
+        F, U, D = np.zeros((task.n, 1)), np.zeros((task.n, 1)), np.ones(1)
+    readout = solve(task.problem(F, task.score), Auto(), task.alpha)
+    if consistent:
+        coef = (U / np.sqrt(D)) @ readout.coef
+    elif readout.alpha > 0.0:
+        residual = task.Y - F @ readout.coef - readout.intercept
+        weights = 1.0 if task.weights is None else task.weights[:, None]
+        coef = weights * residual / readout.alpha
+    else:
+        raise ValueError("consistent=False is Eq. (20) of [MW15], which needs alpha > 0.")
+    notes: tuple[str, ...] = (f"{approximation.report.reason}; {why}",)
+    notes += approximation.report.notes
+    if not consistent and task.score is not None:
+        notes += ("leave-one-out is that of the low-rank map, not of Eq. (20)",)
+    report = replace(readout.report, notes=(*notes, *readout.report.notes))
+    return replace(readout, coef=coef, report=report)
+
+
+def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
+    """Nyström features of pivots: n·k kernel entries, memory n·k.
+
+    Uniform pivots are known before any column is: with one alpha and nothing left out, the
+    features themselves are never needed.
+    """
+    uniform = name == "nystroem"
+    pivots = Pivots(task.K, task.streams[0], uniform=uniform)
+    if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
+        solved = _from_columns(task, pivots, rank, task.alpha)
+        if solved is not None:
+            return solved
+
+    def grow(k: int) -> tuple[Array, None]:
+        pivots.grow(k)
+        return pivots.F, None
+
+    F, _, why = _grown(task, rank, grow)
+    rows = np.array(pivots.pivots, dtype=np.intp)
+    if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
+        F, rows = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp)
+    readout = solve(task.problem(F, task.score), Auto(), task.alpha)
+    W = pivots.whitening() if pivots.pivots else np.ones((1, 1))
+    found = pivots.result(name).report
+    notes = (f"{found.reason}; {why}", *readout.report.notes)
+    return PivotMachine(rows, W, replace(readout, report=replace(readout.report, notes=notes)))
+
+
+def _grown(
+    task: KernelTask, rank: int | None, features: Callable[[int], tuple[Array, Any]]
+) -> tuple[Array, Any, str]:
+    """Features of the given rank, or of ranks that double until validation stops improving."""
+    if rank is not None:
+        return *features(rank), "the rank was given"
+    last = min(LAST_RANK, max(task.n // 2, 1))
+    k, best = min(FIRST_RANK, last), np.inf
+    while True:
+        F, extra = features(k)
+        if F.shape[1] < k:
+            return F, extra, "no rank is left to find"
+        if k == last:
+            return F, extra, f"the rank ends at the smaller of {LAST_RANK} and half the rows"
+        error = _validation_error(task.problem(F, None), task.alpha)
+        if error > (1.0 - GAIN) * best:
+            return F, extra, f"the last doubling of the rank gained less than {GAIN:.0%}"
+        best, k = error, min(2 * k, last)
+
+
+def _validation_error(problem: Problem, alpha: Alpha) -> float:
+    """Smallest generalised cross-validation error over the alphas."""
+    spectral, _ = GramSVD().factor(problem, alpha)
+    scores = generalised_cross_validation(problem, spectral, as_path(alpha, spectral))
+    return -float(scores.max())
+
+
+def _from_columns(task: KernelTask, pivots: Pivots, rank: int, alpha: float) -> PivotMachine | None:
+    """The same machine from kernel columns alone, or None where they are too nearly dependent."""
+    rows = pivots.candidates(rank)
+    if _factor_if_definite(np.array(task.K(rows, rows))) is None:
+        return None
+    C = np.empty((task.n, rank))
+    for tile in slices(0, task.n, TILE):
+        C[tile] = task.K(np.arange(tile.start, tile.stop), rows)
+    readout = _solve_columns(task.problem(C, None), C, rows, alpha)
+    if readout is None:
+        return None
+    L = _factor_if_definite(C[rows])
+    coef = L.T @ readout.coef
+    W = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0].T
+    report = readout.report.with_notes(f"{rank} uniform pivots; the rank was given")
+    return PivotMachine(rows, W, replace(readout, coef=coef, report=report))
+
+
+def _factor_if_definite(M: Array) -> Any:
+    """Cholesky factor made in place of M, or None where a pivot is negligible."""
+    L, info = lapack("potrf", M)(M.T, lower=True, overwrite_a=True, clean=True)
+    squares = np.square(np.diagonal(L))
+    return L if info == 0 and squares.min() > NEGLIGIBLE * squares.max() else None
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFactor:
+    """RᵀR = CᵀC + alpha·M for kernel columns C and the pivots' kernel matrix M, for one alpha."""
+
+    R: Array
+    smallest: float
+    magnitude: float
+    rhs: Array
+    center: Center
+
+    def coef(self, alpha: float) -> Array:
+        """Solution before refinement."""
+        return self.solve(self.rhs, alpha)
+
+    def solve(self, rhs: Array, alpha: float) -> Array:
+        """(CᵀC + alpha·M)⁻¹ rhs."""
+        solution: Array = scipy.linalg.cho_solve((self.R, False), rhs, check_finite=False)
+        return solution
+
+    def error(self, alpha: float) -> float:
+        """Relative error before refinement, as `CholeskyFactor` estimates it."""
+        return EPS * self.magnitude / max(self.smallest, 1e-300)
+
+    def missing(self, alpha: float) -> float:
+        """No direction is missing."""
+        return 0.0
+
+
+def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -> Readout | None:
+    """Nyström's machine from the kernel columns C = k(X, P), without its features C L⁻ᵀ.
+
+    Minimises Σ_i w_i ‖c_i B + b - y_i‖² + alpha·tr(Bᵀ M B) with M = k(P, P), the pivots' rows of
+    C, over B and b: the same predictions as ridge on the features, for nk² + k³/3 flops instead of
+    2nk².  The condition of M is in these normal equations, so the solution is refined on the rows;
+    None where that fails.
+    """
+    tiles = slices(0, len(pivots), TILE)
+    watch = Stopwatch()
+    with watch("gram"):
+        moments = problem.moments
+    center = problem.center(moments)
+    with watch("cholesky"):
+        A = moments.G.T  # its upper triangle, in Fortran order
+        for tile in tiles:
+            A[: tile.stop, tile] += alpha * C[pivots[tile], : tile.stop].T
+        norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
+        R, info = lapack("potrf", A)(A, lower=False, overwrite_a=True, clean=False)
+        if info != 0:
+            return None
+        rcond, _ = lapack("pocon", A)(R, norm, uplo="U")
+    factor = ColumnFactor(R, float(rcond * norm), moments.magnitude, moments.C, center)
+    with watch("coef"):
+        coef, _, error, notes = refined(
+            problem, factor, alpha, lambda B: np.vstack([C[pivots[tile]] @ B for tile in tiles])
+        )
+    if not error <= TOLERANCE:
+        return None
+    report = Report("columns", "normal equations of the kernel columns", 1, seconds=dict(watch))
+    return Readout(
+        coef=coef,
+        intercept=center.offset(coef),
+        alpha=alpha,
+        rank=len(pivots),
+        condition=float("nan"),
+        alphas=np.array([alpha]),
+        scores=None,
+        targets=problem.rows.Y,
+        leave_one_out=None,
+        error=error,
+        first_error=error,
+        bound=error,
+        report=replace(report, error=error, notes=notes),
+    )

@@ -1,0 +1,27 @@
+"""Matrices of any kind behind one set of questions."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from pinvlearn._core.arrays import Shifted
+
+
+def shifted(m, n, make=np.asarray):
+    X = np.random.default_rng(0).standard_normal((m, n))
+    return Shifted(make(X), np.ones(m), X.mean(axis=0))
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("n", [1, 300, 5000])
+def test_blocks_of_centred_rows_take_no_more_than_16_mib(n, make):
+    A = shifted({1: 9000, 300: 4200, 5000: 500}[n], n, make)
+    sizes = [block.nbytes for block in A.blocks()]
+    assert len(sizes) > 1
+    assert max(sizes) <= 16 * 2**20
+
+
+def test_blocks_are_the_difference():
+    A = shifted(5000, 7)
+    blocks = np.vstack([block.copy() for block in A.blocks()])
+    np.testing.assert_array_equal(blocks, A.X - A.right)

@@ -1,0 +1,90 @@
+"""Products of matrices: compiled ones against SciPy's, and shared out to the same bits."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from matrices import defective, skewed
+from pinvlearn._core.products import gram, merged_rows, normal_times, sparse_times
+from threads import blas_limited_to
+
+MATRICES = {
+    "skewed": skewed,
+    "defective": defective,
+    "real": lambda: skewed().multiply(np.random.default_rng(1).standard_normal((600, 120))).tocsr(),
+}
+
+
+class TestProducts:
+    """Compiled products against SciPy's, on any number of threads to the bit."""
+
+    @pytest.fixture(autouse=True)
+    def _compiled(self, monkeypatch):
+        monkeypatch.setattr("pinvlearn._core.products.COMPILED_WORK", 0)
+
+    @pytest.mark.parametrize("columns", [33, 64, 150])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("matrix", ["skewed", "defective", "real"])
+    def test_agree(self, matrix, dtype, columns):
+        A = MATRICES[matrix]().astype(dtype)
+        X = np.random.default_rng(0).standard_normal((A.shape[1], columns)).astype(dtype)
+        tolerance = 100 * np.finfo(dtype).eps * np.abs(A).sum(axis=1).max()
+        for product, expected in (
+            (sparse_times(A, X), A @ X),
+            (normal_times(A, np.asfortranarray(X)), A.T @ (A @ X)),
+        ):
+            assert product.dtype == dtype
+            limit = tolerance * np.abs(expected).max()
+            np.testing.assert_allclose(product, expected, atol=limit)
+        np.testing.assert_allclose(gram(A), (A.T @ A).toarray(), rtol=1e-5, atol=tolerance)
+
+    def test_the_same_bits_on_any_number_of_threads(self):
+        A = MATRICES["real"]()
+        X = np.random.default_rng(0).standard_normal((A.shape[1], 70))
+        Y = np.random.default_rng(1).standard_normal((A.shape[0], 70))
+        found = []
+        for threads in (1, 2):
+            with blas_limited_to(threads):
+                parts = sparse_times(A, X), sparse_times(A.T.tocsr(), Y), normal_times(A, X)
+                found.append([*parts, gram(A)])
+        for one, two in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+    def test_unsorted_and_repeated_entries(self):
+        A = skewed(40, 30)
+        order = np.random.default_rng(0).permutation(A.nnz)
+        rows, columns = A.tocoo().coords
+        twice = scipy.sparse.csr_array(A.shape)
+        twice.indptr, twice.indices = 2 * A.indptr, np.repeat(A.indices, 2)
+        twice.data = np.repeat(A.data, 2) / 2
+        shuffled = scipy.sparse.coo_array(
+            (A.data[order], (rows[order], columns[order])), shape=A.shape
+        )
+        for B in (twice, shuffled.tocsr(), shuffled.tocsc()):
+            np.testing.assert_allclose(gram(B), (A.T @ A).toarray())
+        assert twice.nnz == 2 * A.nnz
+
+
+class TestMergedRows:
+    def test_the_gram_matrix_stays(self):
+        A = scipy.sparse.vstack([skewed(60, 40)] * 3 + [scipy.sparse.csr_array((9, 40))])
+        A = scipy.sparse.csr_array(A)[np.random.default_rng(0).permutation(189)]
+        B = merged_rows(A)
+        assert B.shape[0] <= 61
+        np.testing.assert_allclose((B.T @ B).toarray(), (A.T @ A).toarray(), rtol=1e-14)
+
+    def test_few_equal_rows_are_left(self):
+        A = scipy.sparse.random_array((60, 40), density=0.3, rng=0, format="csr")
+        assert merged_rows(A).shape == A.shape
+
+    def test_rows_that_only_share_a_key_are_left(self, monkeypatch):
+        monkeypatch.setattr(np.random, "default_rng", lambda _: SameForAll())
+        A = scipy.sparse.csr_array(np.tile(np.eye(4), (10, 1)))
+        assert merged_rows(A).shape == A.shape
+
+
+class SameForAll:
+    """A generator that gives every column of a matrix the same number."""
+
+    def standard_normal(self, size):
+        return np.ones(size)

@@ -1,0 +1,202 @@
+"""Completion and imputation on the command line: names of any type, and messages that count."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commands import fails, ok
+
+TRIPLETS = ("--model", "completion", "--row", "user", "--col", "film", "--value", "stars")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def ratings() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    full = 3.0 + rng.standard_normal((30, 1)) + rng.standard_normal(12)
+    rows, cols = np.nonzero(rng.random(full.shape) < 0.6)
+    frame = pd.DataFrame(
+        {
+            "user": [f"u{i}" for i in rows],
+            "film": [f"film, no. {j}" for j in cols],
+            "stars": full[rows, cols],
+            "when": "today",
+        }
+    )
+    frame.to_csv("ratings.csv", index=False)
+    return frame
+
+
+@pytest.fixture
+def model(ratings) -> str:
+    ok("fit", "ratings.csv", *TRIPLETS, "--size", 2, "--out", "m.skops", "--quiet")
+    return "m.skops"
+
+
+def test_fit_says_what_it_did(ratings):
+    said = json.loads(ok("fit", "ratings.csv", *TRIPLETS, "--json").stdout)
+    assert said["model"] == "PartialSVD"
+    assert (said["entries"], said["rows"], said["columns"]) == (len(ratings), 30, 12)
+    assert said["solved_by"].startswith("gibbs")
+
+
+def test_predictions_keep_the_ids(model, ratings):
+    ratings[["film", "user"]].head(5).to_csv("new.csv", index=False)
+    ok("predict", model, "new.csv", "--out", "p.csv")
+    predicted = pd.read_csv("p.csv")
+    assert list(predicted.columns) == ["user", "film", "prediction"]
+    assert predicted["user"].tolist() == ratings["user"].head(5).tolist()
+    assert np.abs(predicted["prediction"] - ratings["stars"].head(5)).max() < 1.0
+
+
+def test_recommendations(model, ratings):
+    result = ok("predict", model, "--recommend", 3, "--row", "u4", "--row", "u7")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "user,film,prediction"
+    assert [line.split(",")[0] for line in lines[1:]] == ["u4"] * 3 + ["u7"] * 3
+    had = ratings.loc[ratings["user"] == "u4", "film"]
+    assert not any(film in line for film in had for line in lines[1:4] if f'"{film}"' in line)
+
+
+def test_unknown_ids_are_counted(model):
+    pd.DataFrame({"user": ["u1", "new", "newer"], "film": ["film, no. 1"] * 3}).to_csv(
+        "new.csv", index=False
+    )
+    result = ok("predict", model, "new.csv")
+    assert "2 lines have a user that the model does not know, first new" in result.stderr
+    assert len(result.stdout.splitlines()) == 4
+    message = fails(2, "predict", model, "--recommend", 3, "--row", "nobody")
+    assert "1 of 1 ids are unknown" in message
+    assert "it knows 30" in message
+
+
+def test_duplicates_are_counted_and_averaged(ratings):
+    pd.concat([ratings, ratings.head(3)]).to_csv("twice.csv", index=False)
+    result = ok("fit", "twice.csv", *TRIPLETS)
+    assert "3 lines repeat a pair, first user u0" in result.stderr
+
+
+def test_lines_without_id_or_value_are_counted(ratings):
+    ratings["stars"] = ratings["stars"].astype(object)
+    ratings.loc[0, "stars"] = "many"
+    ratings.loc[5, "user"] = None
+    ratings.to_csv("gaps.csv", index=False)
+    result = ok("fit", "gaps.csv", *TRIPLETS)
+    assert f"2 of {len(ratings)} lines lack an id or a finite value" in result.stderr
+    assert "first number 1" in result.stderr
+
+
+def test_malformed_lines_are_counted(ratings):
+    with open("ratings.csv", "a") as file:
+        file.write("u1,film,4,today,and,more\nu2,film,4,today,and,more\n")
+    result = ok("fit", "ratings.csv", *TRIPLETS)
+    assert "2 malformed lines are left out, first u1, film, 4" in result.stderr
+
+
+@pytest.mark.parametrize("ending", ["tsv", "parquet"])
+def test_numbers_as_ids(ratings, ending):
+    ratings["user"] = ratings["user"].str[1:].astype(int)
+    file = f"ratings.{ending}"
+    if ending == "tsv":
+        ratings.to_csv(file, index=False, sep="\t")
+    else:
+        ratings.to_parquet(file)
+    ok("fit", file, *TRIPLETS)
+    assert ok("predict", "model.skops", "--recommend", 1, "--row", 4).stdout.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--model", "completion"), "needs the columns"),
+        (
+            (*TRIPLETS[:-1], "rating"),
+            "there is no column rating; there are user, film, stars, when",
+        ),
+        ((*TRIPLETS[:-1], "user"), "user, film, user"),
+        ((*TRIPLETS, "--target", "stars"), "instead"),
+        ((*TRIPLETS, "--solver", "exact"), "give one of auto, descent, als, gibbs"),
+        (("--row", "user", "--target", "stars"), "belong to --model completion"),
+    ],
+)
+def test_bad_usage_of_fit(ratings, args, message):
+    assert message in fails(2, "fit", "ratings.csv", *args)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "either DATA"),
+        (("--recommend", 3), "belong together"),
+        (("--row", "u1"), "belong together"),
+        (("ratings.csv", "--recommend", 3, "--row", "u1"), "either DATA"),
+        (("ratings.csv", "--proba"), "--proba needs a classifier"),
+    ],
+)
+def test_bad_usage_of_predict(model, args, message):
+    assert message in fails(2, "predict", model, *args)
+
+
+def test_recommend_needs_a_completion_model(ratings):
+    ok("fit", "ratings.csv", "--target", "stars", "--model", "linear", "--quiet")
+    message = fails(2, "predict", "model.skops", "--recommend", 1, "--row", "u1")
+    assert "needs a completion model" in message
+
+
+def test_nothing_usable(ratings):
+    ratings.assign(stars="?").to_csv("none.csv", index=False)
+    assert "no usable line" in fails(1, "fit", "none.csv", *TRIPLETS)
+
+
+# Imputation
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal(80)
+    frame = pd.DataFrame({"a": base, "b": 2.0 * base + 1.0, "c": -base})
+    frame["d"] = frame["a"] + frame["b"]
+    frame["kind"] = np.where(base > 0, "x", "y")
+    frame.loc[3, "b"] = np.nan
+    frame.loc[[5, 6], "c"] = np.nan
+    frame.to_csv("table.csv", index=False)
+    return frame
+
+
+def test_impute(table):
+    result = ok("impute", "table.csv", "--out", "filled.csv")
+    assert "3 of 320 cells filled by" in result.stderr
+    filled = pd.read_csv("filled.csv")
+    assert list(filled.columns) == list(table.columns)
+    assert filled.loc[3, "b"] == pytest.approx(2.0 * table.loc[3, "a"] + 1.0, abs=0.01)
+    assert filled["kind"].tolist() == table["kind"].tolist()
+    known = table["c"].notna()
+    np.testing.assert_allclose(filled.loc[known, "c"], table.loc[known, "c"])
+
+
+def test_impute_to_stdout_and_other_formats(table):
+    assert ok("impute", "table.csv", "--quiet").stdout.splitlines()[0] == "a,b,c,d,kind"
+    ok("impute", "table.csv", "--out", "f.parquet", "--solver", "soft", "--rank", 2, "--quiet")
+    assert not pd.read_parquet("f.parquet").isna().any(axis=None)
+
+
+def test_impute_says_what_it_leaves(table):
+    table["empty"] = np.nan
+    table.loc[0, "kind"] = None
+    table.to_csv("table.csv", index=False)
+    result = ok("impute", "table.csv", "--out", "f.csv")
+    assert "hold no value at all: empty" in result.stderr
+    assert "not numbers are left: kind" in result.stderr
+
+
+def test_impute_needs_numbers():
+    pd.DataFrame({"a": ["x", "y"]}).to_csv("words.csv", index=False)
+    assert "no column of numbers" in fails(1, "impute", "words.csv")
+    assert "must end in one of" in fails(2, "impute", "words.csv", "--out", "f.txt")

@@ -1,0 +1,213 @@
+"""The command line on sparse matrices and on rows with many labels."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_iris, make_multilabel_classification
+
+import pinvlearn
+from commands import fails, ok
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(
+        120, 50, n_classes=6, n_labels=2, length=20, return_indicator="dense", random_state=0
+    )
+    X[7], Y[7], Y[8] = 0.0, 0, 0  # a row with nothing, and one with features only
+    return X, Y
+
+
+def as_text(X, Y, header=True):
+    """The format of the Extreme Classification repository."""
+    lines = [f"{len(X)} {X.shape[1]} {Y.shape[1]}"] if header else []
+    for x, y in zip(X, Y, strict=True):
+        labels = ",".join(map(str, np.flatnonzero(y)))
+        lines.append(" ".join([labels, *(f"{j}:{x[j]:.17g}" for j in np.flatnonzero(x))]))
+    return "\n".join(lines) + "\n"
+
+
+def write(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+
+
+def test_fit_and_predict_many_labels(data):
+    X, Y = data
+    write("train.txt", as_text(X[:100], Y[:100]))
+    write("new.txt", as_text(X[100:], np.zeros_like(Y[100:])))
+    said = json.loads(ok("fit", "train.txt", "--model", "fastpi", "--json").stdout)
+    assert (said["rows"], said["columns"], said["labels"]) == (100, 50, 6)
+    assert 0.3 < said["leave_one_out_precision_at_3"] < 1.0
+    ok("predict", "model.skops", "new.txt", "--top", "2", "--out", "top.csv")
+    predicted = pd.read_csv("top.csv")
+    assert list(predicted) == ["label_1", "score_1", "label_2", "score_2"]
+    model = pinvlearn.load("model.skops")
+    scores = model.decision_function(sparse.csr_array(X[100:]))
+    best = predicted["label_1"].to_numpy()
+    assert scores[np.arange(20), best] == pytest.approx(scores.max(axis=1), abs=1e-5)
+    assert predicted["score_1"].to_numpy() == pytest.approx(scores.max(axis=1), abs=1e-5)
+    assert len(ok("predict", "model.skops", "new.txt").stdout.splitlines()[0].split(",")) == 6
+
+
+def test_every_format_gives_the_same_model(data):
+    X, Y = data
+    S, T = sparse.csr_array(X), sparse.csr_array(Y)
+    write("a.txt", as_text(X, Y))
+    write("b.svm", as_text(X, Y, header=False).replace("\n \n", "\n", 1))
+    with gzip.open("c.txt.gz", "wt") as file:
+        file.write(as_text(X, Y))
+    parts = {
+        f"{name}_{part}": getattr(M, part)
+        for name, M in (("X", S), ("Y", T))
+        for part in ("data", "indices", "indptr", "shape")
+    }
+    np.savez("d.npz", **parts)
+    said = {}
+    for name in ("a.txt", "b.svm", "c.txt.gz", "d.npz"):
+        out = ok("fit", name, "--model", "fastpi", "--out", f"{name}.skops", "--json").stdout
+        said[name] = json.loads(out)
+    rows = {name: values["rows"] for name, values in said.items()}
+    assert rows == {"a.txt": 120, "b.svm": 119, "c.txt.gz": 120, "d.npz": 120}  # b: no empty row
+    scores = [pinvlearn.load(f"{n}.skops").decision_function(S) for n in ("a.txt", "d.npz")]
+    assert np.array_equal(*scores)
+
+
+def test_rank_and_ridge_reach_the_learner(data):
+    write("a.txt", as_text(*data))
+    options = ("--model", "fastpi", "--rank-ratio", "0.2", "--alpha", "0")
+    said = json.loads(ok("fit", "a.txt", *options, "--json").stdout)
+    assert (said["rank"], said["alpha"]) == (10, 0.0)
+    assert "leave_one_out_precision_at_3" not in said
+
+
+def test_one_class_per_row():
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["species"] = y
+    frame.to_csv("iris.csv", index=False)
+    said = json.loads(
+        ok("fit", "iris.csv", "--target", "species", "--model", "fastpi", "--json").stdout
+    )
+    assert said["leave_one_out_accuracy"] > 0.7
+    assert ok("predict", "model.skops", "iris.csv").stdout.splitlines()[0] == "prediction"
+    first = ok("predict", "model.skops", "iris.csv", "--top", "1").stdout.splitlines()[0]
+    assert first == "label_1,score_1"
+    assert "classes or labels" in fails(
+        2, "fit", "iris.csv", "--target", "a", "--task", "regression", "--model", "fastpi"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("2 3 2\n0 0:1\n1 1:x\n", "a.txt, line 3: 'x' where a finite value"),
+        ("2 3 2\n0 0:1\n1 1:nan\n", "a.txt, line 3: 'nan' where a finite value"),
+        ("2 3 2\n0 0:1\n1 1\n", "line 3: '1' where index:value"),
+        ("2 3 2\n0 0:1:2\n1 1:1\n", "line 2: '0:1:2' where index:value"),
+        ("2 3 2\n0 -1:1\n1 1:1\n", "line 2: '-1' where a feature's index"),
+        ("2 3 2\n0 0.5:1\n1 1:1\n", "line 2: '0.5' where a feature's index"),
+        ("2 3 2\n0,b 0:1\n1 1:1\n", "line 2: 'b' where a label"),
+        ("2 3 2\n0, 0:1\n1 1:1\n", "line 2: '' where a label"),
+        ("2 3 2\n0 0:1\n1 3:1\n", "line 3: '3' where one of the 3 features"),
+        ("2 3 2\n0 0:1\n1,2 2:1\n", "line 3: '2' where one of the 2 labels"),
+        ("3 3 2\n0 0:1\n1 2:1\n", "says 3 rows in its first line and has 2"),
+        ("2 0 2\n0\n1\n", "0 features and 2 labels"),
+    ],
+)
+def test_malformed_text_names_the_line(text, message):
+    write("a.txt", text)
+    assert message in fails(1, "fit", "a.txt", "--model", "fastpi")
+
+
+def test_many_labels_need_their_own_model(data):
+    write("a.txt", as_text(*data))
+    assert "--model fastpi" in fails(2, "fit", "a.txt")
+    assert "--model fastpi" in fails(2, "compare", "a.txt")
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X, y, "iris.svm")
+    ok("fit", "iris.svm", "--model", "linear")
+    assert "--top needs" in fails(2, "predict", "model.skops", "iris.svm", "--top", "2")
+    for extra in (["--rank-ratio", "0.5"], ["--model", "fastpi", "--size", "5"]):
+        fails(2, "fit", "iris.svm", *extra)
+    assert "--rank-ratio" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank-ratio", "x")
+    said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
+    assert "--solver is 'qr'; give one of auto, exact, gram" in said
+    said = ok("fit", "iris.svm", "--model", "fastpi", "--solver", "fastpi", "--json").stdout
+    assert json.loads(said)["solved_by"].startswith("fastpi: ")
+
+
+def matrix_files(A):
+    S = sparse.csr_array(A)
+    scipy.io.mmwrite("sparse.mtx", S)
+    scipy.io.mmwrite("dense.mtx", A)
+    sparse.save_npz("scipy.npz", S)
+    np.savez("array.npz", A)
+    np.savez(
+        "parts.npz", X_data=S.data, X_indices=S.indices, X_indptr=S.indptr, X_shape=S.shape, y=[1]
+    )
+    with open("sparse.mtx", "rb") as file, gzip.open("packed.mtx.gz", "wb") as packed:
+        packed.write(file.read())
+    return ["sparse.mtx", "dense.mtx", "packed.mtx.gz", "scipy.npz", "array.npz", "parts.npz"]
+
+
+def test_svd_of_every_kind_of_file(rng):
+    A = rng.standard_normal((40, 12)) * (rng.random((40, 12)) < 0.3)
+    exact = np.linalg.svd(A, compute_uv=False)
+    for name in matrix_files(A):
+        said = json.loads(ok("svd", name, "--rank-ratio", "0.25", "--json").stdout)
+        assert (said["rows"], said["columns"], said["rank"]) == (40, 12, 3)
+        share = np.sum(exact[:3] ** 2) / np.sum(exact**2)
+        assert said["share_of_squares"] == pytest.approx(share, rel=1e-9)
+        with np.load("factors.npz", allow_pickle=False) as factors:
+            assert factors["s"] == pytest.approx(exact[:3], rel=1e-9)
+            assert factors["U"].shape == (40, 3)
+            assert factors["Vt"].shape == (3, 12)
+    ok("svd", "sparse.mtx", "--solver", "exact", "--out", "all.npz", "--quiet")
+    with np.load("all.npz") as factors:
+        whole = (factors["U"] * factors["s"]) @ factors["Vt"]
+        assert whole == pytest.approx(A, abs=1e-12)
+    assert json.loads(ok("svd", "scipy.npz", "--rank", "2", "--json").stdout)["rank"] == 2
+
+
+def test_svd_refuses_what_it_cannot_do(rng):
+    A = rng.standard_normal((6, 4))
+    matrix_files(A)
+    assert "does not exist" in fails(2, "svd", "none.mtx")
+    write("a.csv", "1,2\n")
+    assert "must be one of .mtx" in fails(2, "svd", "a.csv")
+    write("bad.mtx", "not a matrix\n")
+    assert "could not be read" in fails(1, "svd", "bad.mtx")
+    write("bad.npz", "not an archive\n")
+    assert "could not be read as npz" in fails(1, "svd", "bad.npz")
+    np.savez("many.npz", a=A, b=A)
+    assert "holds a, b" in fails(1, "svd", "many.npz")
+    np.savez("objects.npz", np.array([[None]]))
+    assert "could not be read" in fails(1, "svd", "objects.npz")
+    scipy.io.mmwrite("complex.mtx", A * 1j)
+    assert "complex" in fails(1, "svd", "complex.mtx")
+    assert "not both" in fails(2, "svd", "dense.mtx", "--rank", "1", "--rank-ratio", "0.5")
+    assert "above 0 to 1" in fails(2, "svd", "dense.mtx", "--rank-ratio", "2")
+    assert "give one of auto" in fails(2, "svd", "dense.mtx", "--solver", "magic")
+    assert "integer in 1 … 4" in fails(1, "svd", "dense.mtx", "--rank", "5")
+    assert ".npz" in fails(2, "svd", "dense.mtx", "--out", "factors.mat")
+
+
+def test_a_failed_svd_leaves_the_old_file(rng):
+    matrix_files(rng.standard_normal((6, 4)))
+    ok("svd", "dense.mtx")
+    with open("factors.npz", "rb") as file:
+        before = file.read()
+    fails(1, "svd", "dense.mtx", "--rank", "5")
+    with open("factors.npz", "rb") as file:
+        assert file.read() == before

@@ -1,0 +1,72 @@
+"""What lowrank_psd refuses, and what it takes for the same; its numbers are tested in linalg."""
+
+import numpy as np
+import pytest
+
+from pinvlearn import lowrank_psd
+from pinvlearn.functional.kernels import SOLVERS
+
+
+class ByBlocks:
+    """An identity that is asked for blocks."""
+
+    shape = (4, 4)
+
+    def diagonal(self):
+        return np.ones(4)
+
+    def __call__(self, rows, columns):
+        return np.equal.outer(rows, columns).astype(float)
+
+
+class TestArguments:
+    @pytest.mark.parametrize("shape", [(3, 4), (0, 0), (3,)])
+    def test_shape(self, shape):
+        with pytest.raises(ValueError, match="square matrix"):
+            lowrank_psd(np.ones(shape), 1)
+
+    @pytest.mark.parametrize("rank", [0, -1, 5])
+    def test_rank(self, rank):
+        with pytest.raises(ValueError, match=rf"rank={rank}.* must be an integer in 1 … 4"):
+            lowrank_psd(np.eye(4), rank)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_a_rank_that_is_no_integer(self, solver):
+        with pytest.raises(ValueError, match=r"rank=2.5.* must be an integer in 1 … 4"):
+            lowrank_psd(np.eye(4), 2.5, solver=solver)
+
+    @pytest.mark.parametrize("tol", [-0.1, 1.0, np.nan])
+    def test_tol(self, tol):
+        with pytest.raises(ValueError, match=f"tol={tol}"):
+            lowrank_psd(np.eye(4), tol=tol)
+
+    def test_neither_rank_nor_tol(self):
+        with pytest.raises(ValueError, match="rank, tol or both"):
+            lowrank_psd(np.eye(4))
+
+    def test_method(self):
+        with pytest.raises(ValueError, match="solver='cur' is not known; choose one of"):
+            lowrank_psd(np.eye(4), 2, solver="cur")
+
+    def test_randomized_needs_all_of_the_matrix(self):
+        with pytest.raises(ValueError, match="needs K as an array and a rank"):
+            lowrank_psd(ByBlocks(), 2, solver="randomized")
+        with pytest.raises(ValueError, match="needs K as an array and a rank"):
+            lowrank_psd(np.eye(4), tol=0.1, solver="randomized")
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_integers(self, solver):
+        low = lowrank_psd(2 * np.eye(4, dtype=int), 4, solver=solver, rng=0)
+        np.testing.assert_allclose(low.to_array(), 2.0 * np.eye(4), atol=1e-10)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_numpy_integers(self, solver):
+        assert lowrank_psd(np.eye(20), np.int64(3), solver=solver, rng=0).rank >= 3
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_not_finite(self, solver, value):
+        K = np.eye(4)
+        K[1, 1] = value
+        with pytest.raises(ValueError, match=r"NaN|infin|finite"):
+            lowrank_psd(K, 4, solver=solver, rng=0)

@@ -1,0 +1,41 @@
+"""ARPACK: the same bits for the same seed, whatever the rank of the matrix."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.linalg import aslinearoperator
+
+from matrices import MATRICES, products_only, slow
+from pinvlearn import svd
+from pinvlearn.linalg.lanczos import SEEDED, lanczos
+
+EPS = np.finfo(float).eps
+FORMS = {"dense": np.asarray, "sparse": scipy.sparse.csr_array, "operator": products_only}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("turn", [np.asarray, np.transpose], ids=["tall", "wide"])
+def test_the_leading_triplets(form, turn):
+    A = turn(slow())
+    f = lanczos(FORMS[form](A), 7, rng=np.random.default_rng(0))
+    whole = svd(A)
+    np.testing.assert_allclose(f.s, whole.s[:7], rtol=100 * EPS * max(A.shape))
+    np.testing.assert_allclose(
+        np.abs(np.einsum("ij,ij->i", f.Vt, whole.Vt[:7])), 1.0, rtol=1e3 * EPS * max(A.shape)
+    )
+
+
+@pytest.mark.skipif(not SEEDED, reason="this SciPy's ARPACK restarts from a stream of its own")
+@pytest.mark.parametrize("name", ["rank_one", "rank_deficient", "duplicate_columns", "slow"])
+def test_one_seed_gives_one_result(name):
+    A = MATRICES[name]() if name in MATRICES else slow()
+    one, two = (lanczos(A, 12, rng=np.random.default_rng(3)) for _ in range(2))
+    for a, b in ((one.U, two.U), (one.s, two.s), (one.Vt, two.Vt)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_all_components_come_from_lapack():
+    f = lanczos(aslinearoperator(slow()), 40, rng=np.random.default_rng(0))
+    assert f.rank == 40
+    assert f.report.method == "arpack"
+    assert "LAPACK" in f.report.reason

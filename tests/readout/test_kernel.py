@@ -1,0 +1,250 @@
+"""The read-out on all kernel columns against the dense bordered system it stands for."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from pinvlearn.readout import kernel
+from pinvlearn.readout.kernel import (
+    PATH_DECADES,
+    KernelTask,
+    solve_kernel,
+    solve_single_precision,
+)
+
+EPS = np.finfo(float).eps
+N = 40
+
+
+def mean_squares(targets, predictions):
+    return -np.square(targets - predictions).mean(axis=-1)
+
+
+def bordered(K, Y, alpha, weights=None, intercept=True):
+    """c and b of  (K + alpha·W⁻¹)c + b = Y,  1ᵀc = 0, from one dense matrix; weights above 0."""
+    n = len(K)
+    weights = np.ones(n) if weights is None else weights
+    A = K + alpha * np.diag(1.0 / weights)
+    if not intercept:
+        return np.linalg.solve(A, Y), np.zeros(Y.shape[1])
+    whole = np.block([[A, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(whole, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return solution[:n], solution[n]
+
+
+def refitted(K, Y, alpha, weights=None, intercept=True):
+    """Prediction for each row by a fit to all others."""
+    n = len(K)
+    weights = np.ones(n) if weights is None else weights
+    left_out = np.empty_like(Y)
+    for i in range(n):
+        others = np.flatnonzero((np.arange(n) != i) & (weights > 0.0))
+        c, b = bordered(K[np.ix_(others, others)], Y[others], alpha, weights[others], intercept)
+        left_out[i] = K[i, others] @ c + b
+    return left_out
+
+
+@pytest.fixture(params=[0.5, 0.02], ids=["sharp", "smooth"])
+def K(request):
+    X = np.random.default_rng(0).standard_normal((N, 3))
+    return np.exp(-request.param * np.square(X[:, None] - X).sum(axis=-1))
+
+
+@pytest.fixture
+def Y():
+    return np.random.default_rng(1).standard_normal((N, 2)) + [0.0, 5.0]
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "weighted"])
+def weights(request):
+    return np.random.default_rng(2).uniform(0.2, 3.0, N) if request.param else None
+
+
+intercepts = pytest.mark.parametrize("intercept", [False, True], ids=["none", "intercept"])
+ALPHAS = [1e-6, 1e-2, 10.0]
+
+
+def tolerance(K, alpha):
+    """eps × size × condition of K + alpha (weights spread it by at most 15)."""
+    return 15 * N * EPS * (N / alpha + 1.0)
+
+
+@intercepts
+@pytest.mark.parametrize("alpha", ALPHAS)
+class TestOneAlpha:
+    def test_the_bordered_system(self, K, Y, weights, alpha, intercept):
+        c, b = bordered(K, Y, alpha, weights, intercept)
+        found = solve_kernel(K.copy(), Y, weights, intercept=intercept, alpha=alpha, score=None)
+        allowed = tolerance(K, alpha) * np.abs(c).max()
+        np.testing.assert_allclose(found.coef, c, atol=allowed)
+        np.testing.assert_allclose(found.intercept, b, atol=tolerance(K, alpha) * 10)
+        assert found.alpha == alpha
+        assert found.scores is None
+        assert found.leave_one_out is None
+        if intercept:
+            np.testing.assert_allclose(found.coef.sum(axis=0), 0.0, atol=N * allowed)
+
+    def test_leave_one_out_is_refitting(self, K, Y, weights, alpha, intercept):
+        expected = refitted(K, Y, alpha, weights, intercept)
+        found = solve_kernel(
+            K.copy(), Y, weights, intercept=intercept, alpha=alpha, score=mean_squares
+        )
+        allowed = max(1e-8, tolerance(K, alpha)) * np.abs(expected).max()
+        assert np.abs(found.leave_one_out - expected).max() <= allowed
+        w = np.ones(N) if weights is None else weights
+        score = -np.average(np.square(Y - found.leave_one_out).mean(axis=1), weights=w)
+        np.testing.assert_allclose(found.scores, [score], rtol=1e-10)
+
+    def test_a_path_of_one_is_the_same(self, K, Y, weights, alpha, intercept):
+        """By an eigendecomposition instead of a Cholesky factor."""
+        one, path = (
+            solve_kernel(K.copy(), Y, weights, intercept=intercept, alpha=a, score=mean_squares)
+            for a in (alpha, np.array([alpha]))
+        )
+        allowed = tolerance(K, alpha) * np.abs(one.coef).max()
+        np.testing.assert_allclose(path.coef, one.coef, atol=allowed)
+        largest = np.abs(one.leave_one_out).max()
+        np.testing.assert_allclose(
+            path.leave_one_out, one.leave_one_out, atol=max(1e-8, tolerance(K, alpha)) * largest
+        )
+
+
+@intercepts
+def test_a_path_is_judged_by_leave_one_out(K, Y, weights, intercept):
+    alphas = np.logspace(-4, 2, 7)
+    found = solve_kernel(
+        K.copy(), Y, weights, intercept=intercept, alpha=alphas, score=mean_squares
+    )
+    w = np.ones(N) if weights is None else weights
+    expected = [
+        -np.average(np.square(Y - refitted(K, Y, a, weights, intercept)).mean(axis=1), weights=w)
+        for a in alphas
+    ]
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-7)
+    best = alphas[np.argmax(expected)]
+    assert found.alpha == best
+    c, _ = bordered(K, Y, best, weights, intercept)
+    np.testing.assert_allclose(found.coef, c, atol=tolerance(K, best) * np.abs(c).max())
+
+
+@intercepts
+def test_generalised_cross_validation(K, Y, intercept):
+    """n·RSS / (n - df)² with the dense hat matrix, where leave-one-out is not asked for."""
+    alphas = np.logspace(-3, 2, 6)
+    found = solve_kernel(K.copy(), Y, None, intercept=intercept, alpha=alphas, score=None)
+    expected = []
+    for alpha in alphas:
+        hat = np.empty((N, N))
+        for j in range(N):
+            c, b = bordered(K, np.eye(N)[:, [j]], alpha, None, intercept)
+            hat[:, j] = (K @ c + b)[:, 0]
+        rss = np.square(Y - hat @ Y).sum(axis=0).mean()
+        expected.append(-N * rss / (N - np.trace(hat)) ** 2)
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-8)
+    assert found.alpha == alphas[np.argmax(expected)]
+    assert found.leave_one_out is None
+
+
+def test_the_built_in_path(K, Y):
+    found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=None, score=mean_squares)
+    largest = scipy.linalg.eigvalsh(K)[-1]
+    assert len(found.alphas) == len(found.scores) == 31
+    np.testing.assert_allclose(
+        found.alphas[[0, -1]], largest * 10.0 ** np.array(PATH_DECADES), rtol=1e-10
+    )
+    assert np.isfinite(found.scores).all()
+
+
+@pytest.mark.parametrize("alpha", [0.1, np.array([0.1, 1.0])], ids=["one", "path"])
+@intercepts
+def test_rows_of_weight_zero(K, Y, alpha, intercept):
+    """They change nothing, and are predicted like new rows."""
+    w = np.ones(N)
+    w[:6] = 0.0
+    found = solve_kernel(K.copy(), Y, w, intercept=intercept, alpha=alpha, score=mean_squares)
+    c, b = bordered(K[6:, 6:], Y[6:], found.alpha, None, intercept)
+    atol = 1e-8 * np.abs(c).max()
+    np.testing.assert_allclose(found.coef[6:], c, atol=atol)
+    np.testing.assert_allclose(found.coef[:6], 0.0, atol=atol)
+    expected = refitted(K, Y, found.alpha, w, intercept)
+    np.testing.assert_allclose(found.leave_one_out, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_no_ridge_interpolates(Y):
+    X = np.random.default_rng(3).standard_normal((N, 3))
+    K = np.exp(-5.0 * np.square(X[:, None] - X).sum(axis=-1))
+    found = solve_kernel(K.copy(), Y, None, intercept=False, alpha=0.0, score=mean_squares)
+    allowed = N * EPS * np.linalg.cond(K) * np.abs(Y).max()
+    np.testing.assert_allclose(K @ found.coef, Y, atol=allowed)
+    expected = refitted(K, Y, 0.0, None, False)
+    np.testing.assert_allclose(found.leave_one_out, expected, atol=10 * allowed)
+
+
+class TestIndefinite:
+    @pytest.fixture
+    def indefinite(self, K):
+        return K - 0.3 * np.eye(N)
+
+    def test_one_alpha(self, indefinite, Y):
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite.*larger alpha"):
+            solve_kernel(indefinite, Y, None, intercept=True, alpha=0.1, score=None)
+
+    def test_path(self, indefinite, Y):
+        with pytest.raises(np.linalg.LinAlgError, match=r"indefinite.*smallest eigenvalue is -0"):
+            solve_kernel(indefinite, Y, None, intercept=True, alpha=None, score=None)
+
+    def test_an_alpha_that_is_large_enough(self, indefinite, Y):
+        found = solve_kernel(indefinite.copy(), Y, None, intercept=True, alpha=1.0, score=None)
+        c, _ = bordered(indefinite, Y, 1.0)
+        np.testing.assert_allclose(found.coef, c, atol=1e-10)
+
+    def test_rounding_is_no_reason(self, Y):
+        K = np.ones((N, N)) + EPS * np.random.default_rng(0).standard_normal((N, N))
+        K = (K + K.T) / 2.0
+        assert scipy.linalg.eigvalsh(K)[0] < 0.0
+        found = solve_kernel(K, Y, None, intercept=False, alpha=None, score=mean_squares)
+        np.testing.assert_allclose(
+            found.coef.sum(), N * 2 * Y.mean() / (N + found.alpha), rtol=1e-6
+        )
+
+
+class TestSinglePrecision:
+    @pytest.fixture(autouse=True)
+    def _tiles(self, monkeypatch):
+        monkeypatch.setattr(kernel, "TILE", 13)
+
+    def solve(self, K, Y, alpha, intercept=True):
+        self.evaluated = 0
+
+        def values(rows, columns):
+            self.evaluated += len(rows)
+            return K[np.ix_(rows, columns)]
+
+        return solve_single_precision(KernelTask(values, None, Y, None, alpha, None, intercept, ()))
+
+    @intercepts
+    @pytest.mark.parametrize("alpha", [1e-2, 10.0])
+    def test_digits_of_double_precision(self, K, Y, alpha, intercept):
+        c, b = bordered(K, Y, alpha, None, intercept)
+        found = self.solve(K, Y, alpha, intercept)
+        assert found.coef.dtype == np.float64
+        np.testing.assert_allclose(K @ found.coef + found.intercept, K @ c + b, atol=1e-8)
+        np.testing.assert_allclose(found.coef, c, atol=1e-7 * np.abs(c).max())
+        assert self.evaluated >= 2 * N  # one float32 solve alone has seven digits at best
+
+    @pytest.mark.parametrize("alpha", [1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 0.0])
+    @pytest.mark.parametrize("gamma", [0.5, 0.02, 0.005])
+    def test_right_or_refused(self, gamma, alpha, Y):
+        """Beyond the digits of float32 there is the right answer or none."""
+        X = np.random.default_rng(0).standard_normal((N, 3))
+        K = np.exp(-gamma * np.square(X[:, None] - X).sum(axis=-1))
+        try:
+            found = self.solve(K, Y, alpha)
+        except np.linalg.LinAlgError:
+            with pytest.raises(np.linalg.LinAlgError, match="single_precision=False"):
+                self.solve(K, Y, alpha)
+            return
+        c, b = bordered(K, Y, alpha)
+        np.testing.assert_allclose(
+            K @ found.coef + found.intercept, K @ c + b, atol=1e-6 * np.abs(Y).max()
+        )

@@ -1,0 +1,428 @@
+"""Every solver solves the same problem: the read-out with free intercept, weights and ridge."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
+from oracles import generalised_cross_validation, leave_one_out, ridge
+from pairs import sweep
+from pinvlearn import FlatGradient, Tolerance, range_basis
+from pinvlearn.engines import local
+from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows
+from pinvlearn.learners._base import accuracy_score, squared_error_score, top_class_score
+from pinvlearn.readout import choose as selection
+from pinvlearn.readout import solvers as s
+from pinvlearn.readout.factors import solved_rows
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solve import solve
+from pinvlearn.summaries import products
+
+EPS = np.finfo(float).eps
+TIGHT = s.AdaptiveSVD(Tolerance(1e-13, relative=True))
+EXACT = {
+    "exact": s.ExactSVD(),
+    "qr": s.QR(),
+    "gram": s.GramSVD(),
+    "cholesky": s.Cholesky(),
+    "auto": s.Auto(),
+    "adaptive": TIGHT,
+}
+GRAM = ("gram", "cholesky")
+SETTINGS = {
+    "plain": (False, False),
+    "intercept": (True, False),
+    "weights": (False, True),
+    "both": (True, True),
+}
+SCALED = [name for name in MATRICES if name not in ("huge", "tiny")]  # lstsq scales, solvers do not
+
+
+def make_problem(H, Y, *, weights=None, intercept=True, score=None, n_jobs=1, seed=0):
+    rows = LocalRows(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
+    return Problem(rows, intercept, score, np.random.default_rng(seed))
+
+
+def targets(rows, t=2, seed=7):
+    return np.random.default_rng(seed).standard_normal((rows, t))
+
+
+def some_weights(rows):
+    w = np.random.default_rng(8).uniform(0.1, 2.0, rows)
+    w[:: max(rows // 5, 2)] = 0.0
+    return w
+
+
+def prediction_error(H, weights, readout, coef, offset):
+    """Relative error where it matters, on the weighted rows."""
+    root = np.sqrt(np.ones(len(H)) if weights is None else weights)[:, None]
+    expected = H @ coef + offset
+    return np.linalg.norm(root * (H @ readout.coef + readout.intercept - expected))
+
+
+def bound(H, Y, weights, intercept, coef, alpha, promise):
+    """eps·(cond·‖r‖ + ‖Z‖·‖B‖) of a stable method, and what Gram-based ones promise beyond it."""
+    w = np.ones(len(H)) if weights is None else weights
+    mean = np.average(H, axis=0, weights=w) if intercept else 0.0
+    values = np.linalg.svd(np.sqrt(w)[:, None] * (H - mean), compute_uv=False)
+    kept = values[values > EPS * max(H.shape) * values[0]]
+    smallest = np.sqrt((kept[-1] if len(kept) else 0.0) ** 2 + alpha)
+    condition = np.sqrt(values[0] ** 2 + alpha) / smallest if smallest else 1.0
+    size = np.linalg.norm(np.sqrt(w)[:, None] * Y)
+    # Centring loses what the means exceed the spread by.
+    raw = np.linalg.norm(np.sqrt(w)[:, None] * H, 2)
+    return (
+        20 * sum(H.shape) * EPS * (condition * size + raw * np.linalg.norm(coef)) + promise * size
+    )
+
+
+@sweep(matrix=SCALED, solver=EXACT, setting=SETTINGS, relative=[1e-12, 1e-6, 1e-2, 1.0])
+def test_coefficients(matrix, solver, setting, relative):
+    H = MATRICES[matrix]().astype(float)
+    intercept, weighted = SETTINGS[setting]
+    Y, w = targets(len(H)), some_weights(len(H)) if weighted and len(H) > 1 else None
+    alpha = relative * max(np.linalg.norm(H, 2) ** 2, 1e-3)
+    readout = solve(make_problem(H, Y, weights=w, intercept=intercept), EXACT[solver], alpha)
+    coef, offset = ridge(H, Y, alpha, weights=w, intercept=intercept)
+    promise = 0.0 if solver in ("exact", "qr") else s.TOLERANCE
+    if solver in GRAM:
+        promise += 10.0 * readout.error
+    allowed = bound(H, Y, w, intercept, coef, alpha, promise)
+    assert prediction_error(H, w, readout, coef, offset) <= allowed
+    assert readout.alpha == alpha
+    assert readout.scores is None
+    assert readout.leave_one_out is None
+    if solver == "auto":
+        assert readout.error <= s.TOLERANCE
+        assert readout.report.method in EXACT
+        assert readout.report.reason.count("(") == readout.report.reason.count(")")
+    else:
+        assert readout.report.method == solver
+    assert readout.report.reason
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("solver", ["exact", "qr", "auto", "adaptive"])
+@pytest.mark.parametrize("matrix", SCALED)
+def test_the_pseudo_inverse(matrix, solver, intercept):
+    """alpha = 0: the minimiser of least norm, whatever the rank."""
+    H = MATRICES[matrix]().astype(float)
+    Y = targets(len(H))
+    readout = solve(make_problem(H, Y, intercept=intercept), EXACT[solver], 0.0)
+    coef, offset = ridge(H, Y, 0.0, intercept=intercept)
+    allowed = bound(H, Y, None, intercept, coef, 0.0, s.TOLERANCE)
+    assert prediction_error(H, None, readout, coef, offset) <= allowed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [None, [0.0], [0.0, 1e-30], np.logspace(-20, 0, 9)],
+    ids=["auto", "zero", "least", "given"],
+)
+@pytest.mark.parametrize("score", [None, squared_error_score], ids=["gcv", "loo"])
+@pytest.mark.parametrize("shape", [(80, 30), (400, 30), (30, 80)], ids=str)
+@pytest.mark.parametrize("decades", [3, 8, 13])
+def test_auto_keeps_its_word_on_paths(decades, shape, score, path):
+    """Whatever alpha is chosen, the solution for it is exact to what was promised."""
+    H = with_spectrum(*shape, np.logspace(0.0, -decades, 30), seed=decades)
+    Y = H @ targets(shape[1], 1) * 10.0 ** (decades / 2) + 1e-3 * targets(shape[0], 1)
+    path = None if path is None else np.asarray(path)
+    readout = solve(make_problem(H, Y, score=score), s.Auto(), path)
+    coef, offset = ridge(H, Y, readout.alpha, intercept=True)
+    allowed = bound(H, Y, None, True, coef, readout.alpha, 2 * s.TOLERANCE)
+    assert prediction_error(H, None, readout, coef, offset) <= allowed
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("solver", EXACT)
+def test_sparse_rows(solver, setting):
+    intercept, weighted = SETTINGS[setting]
+    S = sparse(70, 15)
+    Y, w = targets(70), some_weights(70) if weighted else None
+    thin, full = (
+        solve(make_problem(H, Y, weights=w, intercept=intercept), EXACT[solver], 0.1)
+        for H in (S, S.toarray())
+    )
+    np.testing.assert_allclose(thin.coef, full.coef, atol=1e-10)
+    np.testing.assert_allclose(thin.intercept, full.intercept, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(50, 12), (12, 50)], ids=["tall", "wide"])
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("solver", EXACT)
+def test_leave_one_out_of_every_solver(solver, setting, shape):
+    intercept, weighted = SETTINGS[setting]
+    H, Y = slow(*shape) + 0.5, targets(shape[0])
+    w = np.random.default_rng(8).uniform(0.1, 2.0, shape[0]) if weighted else None
+    alphas = np.array([1e-4, 1e-2, 1.0])
+    problem = make_problem(H, Y, weights=w, intercept=intercept, score=squared_error_score)
+    readout = solve(problem, EXACT[solver], alphas)
+    brute = [leave_one_out(H, Y, a, weights=w, intercept=intercept) for a in alphas]
+    errors = [-np.average(((Y - p) ** 2).mean(axis=1), weights=w) for p in brute]
+    np.testing.assert_allclose(readout.scores, errors, rtol=1e-8)
+    best = int(np.argmax(errors))
+    assert readout.alpha == alphas[best]
+    scale = np.abs(brute[best]).max()
+    np.testing.assert_allclose(readout.leave_one_out, brute[best], atol=1e-8 * scale)
+
+
+@pytest.mark.parametrize("score", [accuracy_score, top_class_score, squared_error_score])
+def test_the_path_chooses_the_best_score_and_of_equals_the_largest_alpha(score):
+    H, Y = kernel(), np.where(targets(60, 3) > 0.3, 1.0, -1.0)
+    alphas = np.logspace(-6, 2, 17)
+    for order in (slice(None), slice(None, None, -1)):
+        readout = solve(make_problem(H, Y, score=score), s.QR(), alphas[order])
+        brute = np.array([
+            score(Y[:, None], leave_one_out(H, Y, a)[:, None]).mean() for a in alphas[order]
+        ])  # fmt: skip
+        np.testing.assert_allclose(readout.scores, brute, rtol=1e-6)
+        ties = alphas[order][brute >= brute.max() - selection.TIE * abs(brute.max())]
+        assert readout.alpha == ties.max()
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_generalised_cross_validation(solver):
+    H, Y = slow(50, 12) + 0.5, targets(50)
+    alphas = np.logspace(-4, 1, 7)
+    readout = solve(make_problem(H, Y), EXACT[solver], alphas)
+    expected = [-generalised_cross_validation(H, Y, a) for a in alphas]
+    np.testing.assert_allclose(readout.scores, expected, rtol=1e-9)
+    assert readout.alpha == alphas[int(np.argmax(expected))]
+    assert readout.leave_one_out is None
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_weights_are_repeated_rows(solver):
+    H, Y = slow(30, 8), targets(30)
+    counts = np.random.default_rng(0).integers(0, 4, 30)
+    weighted = solve(make_problem(H, Y, weights=counts.astype(float)), EXACT[solver], 0.01)
+    again = np.repeat(np.arange(30), counts)
+    repeated = solve(make_problem(H[again], Y[again]), EXACT[solver], 0.01)
+    np.testing.assert_allclose(weighted.coef, repeated.coef, atol=1e-9)
+    np.testing.assert_allclose(weighted.intercept, repeated.intercept, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+@pytest.mark.parametrize("alpha", [None, 0.0, 1e-3], ids=["path", "zero", "ridge"])
+@pytest.mark.parametrize("name", s.SOLVERS)
+def test_the_bits_do_not_depend_on_the_number_of_jobs(name, alpha, n_jobs):
+    rows = 2 * MIN_BLOCK_ROWS + 100
+    H, Y = slow(rows, 6), targets(rows)
+    one, many = (
+        solve(make_problem(H, Y, score=squared_error_score, n_jobs=n), s.SOLVERS[name](), alpha)
+        for n in (1, n_jobs)
+    )
+    for field in ("coef", "intercept", "scores", "leave_one_out", "alpha"):
+        np.testing.assert_array_equal(getattr(one, field), getattr(many, field))
+
+
+def test_many_blocks_are_one_problem():
+    rows = 3 * MIN_BLOCK_ROWS + 5
+    H, Y, w = slow(rows, 6), targets(rows), some_weights(rows)
+    coef, offset = ridge(H, Y, 1e-3, weights=w, intercept=True)
+    for solver in EXACT.values():
+        readout = solve(make_problem(H, Y, weights=w), solver, 1e-3)
+        np.testing.assert_allclose(readout.coef, coef, atol=1e-8 * np.abs(coef).max())
+        np.testing.assert_allclose(readout.intercept, offset, atol=1e-8)
+
+
+class TestOneSquareArray:
+    """Gram matrix and Cholesky factor in the two triangles of one array."""
+
+    @pytest.fixture(autouse=True)
+    def narrow(self, monkeypatch):
+        monkeypatch.setattr(local, "WIDE", 3)
+        monkeypatch.setattr(products, "PANEL", 4)
+
+    @pytest.mark.parametrize("solver", ["cholesky", "gram", "auto"])
+    @pytest.mark.parametrize("alpha", [1e-3, None], ids=["ridge", "path"])
+    def test_a_wide_problem_is_solved_like_any_other(self, solver, alpha):
+        H, Y, w = slow(60, 11), targets(60), some_weights(60)
+        problem = make_problem(H, Y, weights=w, score=squared_error_score)
+        readout = solve(problem, EXACT[solver], alpha)
+        coef, offset = ridge(H, Y, readout.alpha, weights=w, intercept=True)
+        np.testing.assert_allclose(readout.coef, coef, atol=1e-8 * np.abs(coef).max())
+        np.testing.assert_allclose(readout.intercept, offset, atol=1e-8)
+        expected = leave_one_out(H, Y, readout.alpha, weights=w, intercept=True)
+        np.testing.assert_allclose(readout.leave_one_out, expected, atol=1e-6)
+
+    def test_two_factors_of_one_problem_do_not_disturb_each_other(self):
+        H, Y = slow(60, 11), targets(60)
+        problem = make_problem(H, Y)
+        one, two = (s.Cholesky().factor(problem, alpha)[0] for alpha in (0.1, 1.0))
+        first = one.coef(0.1)
+        two.coef(1.0)
+        np.testing.assert_array_equal(one.coef(0.1), first)
+        spectral = s.GramSVD().factor(problem, None)[0]
+        np.testing.assert_allclose(spectral.coef(0.1), first, atol=1e-10)
+
+    def test_norms_are_those_of_the_whole_matrix(self):
+        H = slow(60, 11)
+        moments = make_problem(H, targets(60), intercept=False).moments
+        G = H.T @ H + 0.5 * np.eye(11)
+        for _ in range(2):
+            assert moments.one_norm(0.5) == pytest.approx(np.linalg.norm(G, 1), rel=1e-13)
+            assert moments.frobenius_norm() == pytest.approx(np.linalg.norm(H.T @ H), rel=1e-13)
+            moments.shifted(3.0)  # whatever is above the diagonal
+
+    def test_rows_are_solved_against_the_upper_triangle(self):
+        R = np.random.default_rng(0).uniform(1.0, 2.0, (11, 11)) + 9.0 * np.eye(11)
+        Z = slow(7, 11)
+        expected = Z @ np.linalg.inv(np.triu(R))
+        np.testing.assert_allclose(solved_rows(Z, R), expected, rtol=1e-13, atol=1e-15)
+
+
+class TestBuiltInPath:
+    def test_it_spans_sixteen_decades_below_the_largest_eigenvalue(self):
+        H = slow(50, 12)
+        readout = solve(make_problem(H, targets(50), score=squared_error_score), s.QR(), None)
+        largest = np.linalg.norm(H - H.mean(axis=0), 2) ** 2
+        assert len(readout.alphas) == selection.PATH_LENGTH
+        np.testing.assert_allclose(readout.alphas[[0, -1]], [1e-16 * largest, largest], rtol=1e-9)
+
+    def test_constant_features(self):
+        H = np.ones((20, 3))
+        for solver in EXACT.values():
+            readout = solve(make_problem(H, targets(20), score=squared_error_score), solver, None)
+            np.testing.assert_allclose(readout.coef, 0.0, atol=1e-6)
+            np.testing.assert_allclose(
+                H @ readout.coef + readout.intercept,
+                np.tile(targets(20).mean(axis=0), (20, 1)),
+                atol=1e-8,
+            )
+
+    def test_the_smallest_alpha_winning_is_noted(self):
+        H = slow(50, 12)
+        exact = H @ targets(12)
+        readout = solve(
+            make_problem(H, exact, score=squared_error_score), s.QR(), np.array([0.5, 1.0])
+        )
+        assert "the smallest of the path" in " ".join(readout.report.notes)
+
+
+class TestAdaptiveSVD:
+    """[JL19] Algorithm 5."""
+
+    @pytest.mark.parametrize(
+        "stop",
+        [Tolerance(0.5), FlatGradient(1e-3, 0.01), lambda e: len(e) > 5],
+        ids=["tolerance", "gradient", "callable"],
+    )
+    def test_it_is_the_algorithm(self, stop):
+        H, Y = kernel(), targets(60)
+        readout = solve(make_problem(H, Y, intercept=False, seed=3), s.AdaptiveSVD(stop), 0.0)
+        Q = range_basis(H, stop, rng=3).Q
+        U, values, Vt = np.linalg.svd(Q.T @ H, full_matrices=False)
+        coef = Vt.T @ ((U.T @ (Q.T @ Y)) / values[:, None])
+        assert readout.rank == Q.shape[1] < 40
+        np.testing.assert_allclose(readout.coef, coef, atol=1e-7 * np.abs(coef).max())
+
+    def test_a_stop_looser_than_the_matrix_fits_the_mean(self):
+        readout = solve(make_problem(slow(), targets(60)), s.AdaptiveSVD(Tolerance(1e6)), 0.0)
+        assert readout.rank == 0
+        np.testing.assert_array_equal(readout.coef, 0.0)
+        np.testing.assert_allclose(readout.intercept, targets(60).mean(axis=0))
+
+    def test_relative_rules_do_not_see_the_scale(self):
+        solver = s.AdaptiveSVD(Tolerance(1.0, relative=True))
+        plain, scaled = (
+            solve(make_problem(c * slow(), targets(60)), solver, 0.0) for c in (1.0, 2.0**20)
+        )
+        assert 0 < plain.rank == scaled.rank < 40
+        np.testing.assert_allclose(scaled.coef * 2.0**20, plain.coef, atol=1e-10)
+
+    def test_grad_svd_is_its_short_name(self):
+        assert s.SOLVERS["adaptive-flat"]() == s.AdaptiveSVD(FlatGradient())
+        assert s.SOLVERS["adaptive"]() == s.AdaptiveSVD(Tolerance())
+
+
+class TestRefinement:
+    @pytest.mark.parametrize("decades", [6.0, 7.2])
+    def test_normal_equations_are_refined_where_they_must_be(self, decades):
+        H, Y = with_spectrum(60, 20, np.logspace(0, -decades, 20)), targets(60)
+        readout = solve(make_problem(H, Y), s.Cholesky(), 0.0)
+        assert any(note.startswith("refined") for note in readout.report.notes)
+        coef, offset = ridge(H, Y, 0.0, intercept=True)
+        error = prediction_error(H, None, readout, coef, offset)
+        assert error <= bound(H, Y, None, True, coef, 0.0, s.TOLERANCE)
+        assert readout.error <= s.TOLERANCE
+
+    def test_easy_problems_are_not(self):
+        readout = solve(make_problem(slow(), targets(60)), s.Cholesky(), 1.0)
+        assert readout.report.notes == ()
+
+    def test_a_singular_gram_matrix_is_shifted_and_says_so(self):
+        H = MATRICES["duplicate_columns"]()
+        readout = solve(make_problem(H, targets(60)), s.Cholesky(), 0.0)
+        assert any("shifted" in note for note in readout.report.notes)
+        coef, offset = ridge(H, targets(60), 0.0, intercept=True)
+        error = prediction_error(H, None, readout, coef, offset)
+        assert error <= 10 * max(readout.error, s.TOLERANCE) * np.linalg.norm(targets(60))
+
+    def test_auto_turns_to_qr_where_the_first_solution_is_not_good_enough(self):
+        H = with_spectrum(60, 30, np.logspace(0, -7.6, 30))
+        readout = solve(make_problem(H, targets(60), score=squared_error_score), s.Auto(), 1e-14)
+        assert readout.report.method == "qr"
+
+
+class TestAuto:
+    @pytest.mark.parametrize(
+        ("H", "alpha", "method", "word"),
+        [
+            (slow(), 1.0, "cholesky", "well enough conditioned"),
+            (slow(), 0.0, "cholesky", "well enough conditioned"),
+            (MATRICES["graded"](), 0.0, "qr", "ill conditioned"),
+            (MATRICES["duplicate_columns"](), 0.0, "qr", "ill conditioned"),
+            (wide(), 0.0, "exact", "40 rows for 60 columns"),
+            (wide(), 1.0, "gram", "ZZᵀ"),
+            (slow(), np.array([1e-3, 1.0]), "gram", "whole path"),
+            (slow(), None, "gram", "whole path"),
+        ],
+    )
+    def test_choice_and_reason(self, H, alpha, method, word):
+        readout = solve(make_problem(H, targets(len(H))), s.Auto(), alpha)
+        assert readout.report.method == method
+        assert word in readout.report.reason
+
+    def test_paths_beyond_a_gram_matrix_go_to_qr(self):
+        H = with_spectrum(80, 30, np.logspace(0, -10, 30))
+        Y = H @ with_spectrum(30, 2, [1e10, 1e9])
+        readout = solve(make_problem(H, Y), s.Auto(), None)
+        assert readout.report.method == "qr"
+        assert "digits of" in readout.report.reason
+
+
+@pytest.mark.parametrize("name", s.SOLVERS)
+def test_solvers_are_frozen_and_compare_by_value(name):
+    solver = s.SOLVERS[name]()
+    assert solver == s.SOLVERS[name]()
+    assert dataclasses.is_dataclass(solver)
+    assert type(solver).__dataclass_params__.frozen
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_condition_and_rank(solver):
+    H = medium()
+    readout = solve(make_problem(H, targets(60), intercept=False), EXACT[solver], 0.0)
+    true = np.linalg.cond(H)
+    assert readout.rank == 40
+    assert 0.9 * true <= readout.condition <= 40 * true
+
+
+@pytest.mark.parametrize("solver", ["exact", "qr"])
+def test_cut_off(solver):
+    readout = solve(
+        make_problem(slow(), targets(60), intercept=False),
+        dataclasses.replace(EXACT[solver], rcond=0.095),
+        0.0,
+    )
+    assert readout.rank == 10
+
+
+def test_sparse_stays_sparse_until_it_must_not():
+    S = sparse(70, 15)
+    H, _, weights = make_problem(S, targets(70)).stacked()
+    assert scipy.sparse.issparse(H)
+    assert weights is None
