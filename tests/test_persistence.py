@@ -145,6 +145,22 @@ def test_round_trip_of_a_pipeline(file) -> None:
     np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
 
 
+def test_round_trip_of_shared_parts(file) -> None:
+    """One array, one random state and one generator in two places each."""
+    state, rng = np.random.RandomState(0), np.random.default_rng(0)
+    model = make_pipeline(
+        pinvlearn.RandomFeatures(5, random_state=state),
+        pinvlearn.RandomFeatures(6, random_state=rng),
+        pinvlearn.RandomFeatures(7, random_state=rng),
+        pinvlearn.ELMRegressor(5, random_state=state),
+    ).fit(X, X[:, 1])
+    model[0].note, model[1].note = {"X": X, "dtype": X.dtype}, {"X": X, "dtype": X.dtype}
+    pinvlearn.save(model, file)
+    again = pinvlearn.load(file)
+    np.testing.assert_array_equal(output(again), output(model))
+    np.testing.assert_array_equal(again[1].note["X"], X)
+
+
 def test_every_public_estimator_can_be_saved() -> None:
     public = [getattr(pinvlearn, name) for name in pinvlearn.__all__]
     estimators = [c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)]

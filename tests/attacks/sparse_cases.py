@@ -226,7 +226,6 @@ def memory_cases(every: bool):
     Without `every`, each through two of them, and each of them by several.
     """
     import pinvlearn
-    from pinvlearn.summaries import Gram
 
     sound = pinvlearn.svd(GOOD, 2)
     labels = (GOOD > 0.5).astype(float)
@@ -259,7 +258,7 @@ def memory_cases(every: bool):
         "fastpi score": lambda A: cells.score(GOOD, A),
         "fastpi predict": cells.predict,
         "features": features.transform,
-        "summary": lambda A: Gram.of(elm.map_, A, Y),
+        "summary": lambda A: elm.plan().summary(A, Y),
     }  # fmt: skip
     for at, (matrix, A) in enumerate(in_memory().items()):
         for number, (door, take) in enumerate(doors.items()):

@@ -72,7 +72,7 @@ class TestAutoEncoder:
     @pytest.mark.parametrize("penalty", ["l2", "l1"])
     def test_wide_layers_are_summed_in_one_triangle(self, penalty, monkeypatch):
         narrow = ELMAutoEncoder(9, penalty=penalty, alpha=0.1, random_state=0).fit(X)
-        monkeypatch.setattr("pinvlearn.engines.local.WIDE", 5)
+        monkeypatch.setattr("pinvlearn.summaries.block.WIDE", 5)
         wide = ELMAutoEncoder(9, penalty=penalty, alpha=0.1, random_state=0).fit(X)
         np.testing.assert_allclose(wide.coef_, narrow.coef_, atol=1e-9)
 
