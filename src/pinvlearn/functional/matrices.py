@@ -21,7 +21,7 @@ from pinvlearn._validation import (
     check_solver,
     check_stop,
 )
-from pinvlearn.engines.local import LocalRows
+from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.linalg import error as _error
 from pinvlearn.linalg import rangefinder as _rangefinder
 from pinvlearn.linalg import reorder as _reorder
@@ -247,7 +247,7 @@ def lstsq(
         how = replace(how, rcond=check_rcond(rcond))
     scale, unit = power_of_two_scale(A), power_of_two_scale(targets)
     H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
-    rows = LocalRows(lambda X: X, H, T, None, A.shape[1])
+    rows = rows_in_memory(lambda X: X, H, T, None, A.shape[1])
     problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
     readout = solve(problem, how, _scaled_ridge(alpha, scale))
     residual = np.linalg.norm(np.asarray(H @ readout.coef) - T, axis=0) / unit

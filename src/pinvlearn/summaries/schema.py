@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, is_sparse
 
 BlockId: TypeAlias = tuple[str, int]
 """(source, number): two parties that name their sources cannot collide."""
@@ -30,12 +30,14 @@ class Schema:
     ----------
     task : {"classes", "labels", "targets"}
         Target columns are indicators of classes, indicators of labels, or numbers.
-    fingerprint : str
-        Of the feature map; see `fingerprint`.
-    n_features, n_columns : int
-        Inputs and outputs of the map.
+    n_features : int
+        Inputs of the map.
     n_targets : int
         Target columns.
+    n_columns : int
+        Outputs of the map, once it is drawn.
+    fingerprint : str
+        Of the map; see `fingerprint`.  Empty where nothing had to be compared yet.
     one_target : bool
         Whether y had one dimension.
     classes : array or None
@@ -47,17 +49,28 @@ class Schema:
     """
 
     task: str
-    fingerprint: str
     n_features: int
-    n_columns: int
     n_targets: int
+    n_columns: int = 0
+    fingerprint: str = ""
     one_target: bool = True
     classes: Any = None
     feature_names: tuple[str, ...] | None = None
     prepared: str | None = None
 
     def united(self, other: Schema) -> Schema:
-        """The schema of both, in which a class that one of them lacks is a column of zeros."""
+        """The schema of both, in which a class that one of them lacks is a column of zeros.
+
+        Parameters
+        ----------
+        other : Schema
+            Of another summary; what differs is named in an error.
+
+        Returns
+        -------
+        Schema
+            With the classes of both.
+        """
         for name, what in _COMPARED.items():
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
@@ -72,7 +85,18 @@ class Schema:
         return self.with_classes(other.classes)
 
     def with_classes(self, classes: Any) -> Schema:
-        """The schema with these classes as well."""
+        """The schema with these classes as well.
+
+        Parameters
+        ----------
+        classes : array
+            Numbers or strings, as the classes so far.
+
+        Returns
+        -------
+        Schema
+            With all of them, sorted.
+        """
         classes = as_classes(classes)
         if not len(classes) or np.array_equal(self.classes, classes):
             return self
@@ -85,40 +109,130 @@ class Schema:
         return replace(self, classes=both, n_targets=len(both))
 
     def columns_in(self, wider: Schema) -> Any:
-        """Where this schema's target columns are among those of a schema with more classes."""
+        """Where this schema's target columns are among those of a schema with more classes.
+
+        Parameters
+        ----------
+        wider : Schema
+            With all classes of this one, and perhaps more.
+
+        Returns
+        -------
+        integer array of shape (n_targets,)
+            A position for each target column.
+        """
         if self.task != "classes":
             return np.arange(self.n_targets)
         return np.searchsorted(wider.classes, self.classes)
 
+    def of_map(self, drawn: Any) -> Schema:
+        """The schema of summaries of a drawn map, by which they are told apart.
+
+        Parameters
+        ----------
+        drawn : FeatureMap
+            The map that features are made by.
+
+        Returns
+        -------
+        Schema
+            With its number of columns and its fingerprint.
+        """
+        return replace(self, n_columns=int(drawn.n_columns), fingerprint=fingerprint(drawn))
+
+    def coded(self, y: Any) -> Array:
+        """Target columns T: an indicator for each class or label, or the numbers themselves.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or (n, n_targets)
+            Targets as a user has them, all of known classes.
+
+        Returns
+        -------
+        array of shape (n, n_targets)
+            The columns T.
+        """
+        if self.task == "classes":
+            T = np.zeros((len(y), self.n_targets))
+            T[np.arange(len(y)), self.codes(y)] = 1.0
+            return T
+        if self.task == "labels":
+            return np.asarray(np.asarray(y) > 0, dtype=np.float64)
+        return np.asarray(y, dtype=np.float64).reshape(len(y), self.n_targets)
+
+    def codes(self, y: Any) -> IntArray:
+        """The number of each row's class.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            Known classes.
+
+        Returns
+        -------
+        integer array of shape (n,)
+            Positions in `classes`.
+        """
+        return np.searchsorted(self.classes, np.asarray(y, dtype=self.classes.dtype))
+
+    def signed(self, T: Array) -> Array:
+        """Targets Y as they are fitted: indicators as ±1, one column for two classes.
+
+        Parameters
+        ----------
+        T : array of shape (n, n_targets)
+            Columns as `coded` gives them.
+
+        Returns
+        -------
+        array of shape (n, t)
+            Y, of one column for two classes.
+        """
+        if self.task == "targets":
+            return T
+        signs: Array = 2.0 * (T[:, 1:] if self._binary else T) - 1.0
+        return signs
+
     @property
     def signs(self) -> Array:
-        """M with [1, T]·M = [1, Y]: indicators T as ±1 targets Y, one column for two classes."""
+        """M with [1, T]·M = [1, Y], for sums over targets; see `signed`."""
         t = self.n_targets
         if self.task == "targets":
             return np.eye(1 + t)
         M = np.vstack([-np.ones((1, t)), 2.0 * np.eye(t)])
-        if self.task == "classes" and t == 2:
-            M = M[:, 1:]
-        return np.column_stack([np.eye(1 + t, 1), M])
+        return np.column_stack([np.eye(1 + t, 1), M[:, 1:] if self._binary else M])
 
     @property
-    def indicators(self) -> Array:
-        """M with [1, Y]·M = [1, T], the other way round."""
-        if self.task == "targets":
-            return self.signs
-        up = np.eye(self.n_targets)
-        if self.task == "classes" and self.n_targets == 2:
-            up = np.array([[-1.0, 1.0]])
-        M = np.vstack([np.ones((1, self.n_targets)), up]) / 2.0
-        return np.column_stack([np.eye(len(M), 1), M])
+    def _binary(self) -> bool:
+        return self.task == "classes" and self.n_targets == 2
 
     def header(self) -> dict[str, Any]:
-        """All but the classes, for a file."""
+        """All but the classes, for a file.
+
+        Returns
+        -------
+        dict of str to object
+            The attributes by name.
+        """
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != _KEPT}
 
     @classmethod
     def from_header(cls, header: dict[str, Any], classes: Any) -> Schema:
-        """The schema that `header` was taken from."""
+        """The schema that `header` was taken from.
+
+        Parameters
+        ----------
+        header : dict of str to object
+            What `header` gave.
+        classes : array or None
+            The attribute that it leaves out.
+
+        Returns
+        -------
+        Schema
+            The one that was written.
+        """
         names = header["feature_names"]
         names = None if names is None else tuple(names)
         return cls(**{**header, "feature_names": names, "classes": classes})
@@ -208,6 +322,16 @@ def fingerprint(thing: Any) -> str:
 
     Two maps with the same fingerprint give the same features.  Functions count by their code and
     what they close over.
+
+    Parameters
+    ----------
+    thing : object
+        A map, or whatever else makes features.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     for piece in _pieces(thing, set()):
