@@ -26,6 +26,8 @@ ELSEWHERE = {
     "cli/_race.py": "cli/test_compare.py",
     "cli/_updating.py": "cli/test_update.py",
     "cli/merge.py": "cli/test_update.py",
+    "deploy/estimators.py": "deploy/test_onnx.py",
+    "deploy/graph.py": "deploy/test_onnx.py",
     "engines/dask.py": "test_dask.py",
     "engines/plan.py": "learners/test_ledger.py",
     "engines/spark.py": "test_spark.py",

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, is_sparse
-from pinvlearn.learners._base import _probabilities
+from pinvlearn.learners._targets import decided, probabilities
 
 COVERAGE = 0.9
 """Of the intervals that are drawn."""
@@ -190,9 +190,9 @@ def _decisions(model: Any, learner: Any, X: Any, outputs: Array | None) -> tuple
     if outputs is None:
         chances = model.predict_proba(X) if hasattr(model, "predict_proba") else None
         return model.predict(X), chances
-    best = outputs.argmax(axis=1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0).astype(np.intp)
-    chances = _probabilities(outputs / learner.temperature_, False)
-    return learner.classes_[best], chances
+    schema = learner._ledger.schema
+    chances = probabilities(outputs / learner.temperature_, schema)
+    return decided(outputs, schema, learner.classes_), chances
 
 
 def class_scores(y: Any, predicted: Any, chances: Array | None, classes: Any) -> dict[str, float]:
