@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,6 +24,14 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
+START = """
+import os, sys
+pipes = os.dup2(int(sys.argv[1]), 100), os.dup2(int(sys.argv[2]), 101)
+os.dup2(pipes[0], 3), os.dup2(pipes[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Becomes Chromium, which reads commands from descriptor 3 and writes answers to 4."""
+
 PATIENCE = 60.0
 """Seconds after which a browser that does not answer has failed."""
 
@@ -42,10 +51,9 @@ class Browser:
         command, self._profile = chromium(), tempfile.mkdtemp()
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        # Chromium reads commands from descriptor 3 and writes answers to 4.
-        shell = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
         self._process = subprocess.Popen(
-            ["sh", "-c", shell, "sh", command, *FLAGS, f"--user-data-dir={self._profile}"],
+            [sys.executable, "-c", START, str(theirs_in), str(theirs_out)]
+            + [command, *FLAGS, f"--user-data-dir={self._profile}"],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

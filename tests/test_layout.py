@@ -52,6 +52,8 @@ ELSEWHERE = {
     "readout/pivots.py": "learners/test_kernel_elm.py",
     "readout/problem.py": "readout/test_solvers.py",
     "readout/solve.py": "readout/test_solvers.py",
+    "report/page.py": "report/test_write.py",
+    "report/sections.py": "report/test_write.py",
     "summaries/moments.py": "summaries/test_products.py",
     "summaries/triangle.py": "summaries/test_gram.py",
 }

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from pinvlearn.report.markup import number
 
@@ -95,6 +95,11 @@ def _scaled(step: MaxAbsScaler, position: int) -> str:
     return f"divided by {number(float(step.scale_[position]))}, its largest entry"
 
 
+def _function(step: FunctionTransformer, position: int) -> str:
+    """What a ColumnTransformer passes through has no function."""
+    return "" if step.func is None else f"function {getattr(step.func, '__name__', step.func)}"
+
+
 def _encoded(step: OneHotEncoder, position: int) -> str:
     levels = [str(level) for level in step.categories_[position]]
     rare = getattr(step, "infrequent_categories_", None)
@@ -110,6 +115,7 @@ def _some(names: list[str]) -> str:
 
 
 TELLERS: dict[type, Callable[[Any, int], str]] = {
+    FunctionTransformer: _function,
     SimpleImputer: _imputed,
     StandardScaler: _standardised,
     MaxAbsScaler: _scaled,

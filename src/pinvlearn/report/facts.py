@@ -153,7 +153,7 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
     elif not np.isin(y, learner.classes_).all():
         strange = y[~np.isin(y, learner.classes_)][0]
         raise ValueError(
-            f"y holds the class {strange!r}, which the model has not learned; it knows "
+            f"y holds the class '{strange}', which the model has not learned; it knows "
             f"{', '.join(map(str, learner.classes_[:12]))}. Leave such rows out, or fit again."
         )
     return y

@@ -64,7 +64,8 @@ def number(value: float, digits: int = 3) -> str:
         return "–"
     size = abs(value)
     if size and not 1e-4 <= size < 1e7:
-        return f"{value:.{digits - 1}e}".replace("e-0", "e-").replace("e+0", "e")
+        mantissa, power = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(power)}"
     if size >= 10 ** (digits - 1):
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"

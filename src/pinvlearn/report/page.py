@@ -88,6 +88,7 @@ section {
 section p { margin: 0.6rem 0 0; }
 section h2 + p { margin-top: 0; }
 ul { margin: 0; padding-left: 1.1rem; }
+p + ul { margin-top: 0.6rem; }
 li + li { margin-top: 0.5rem; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
 th, td { padding: 0.3rem 0.5rem; border-bottom: 1px solid var(--line); text-align: right; }
@@ -97,9 +98,9 @@ td { font-variant-numeric: tabular-nums; }
 table:not(.words) td + td { white-space: nowrap; }
 table.words td { text-align: left; vertical-align: top; }
 table.words th { text-align: left; }
-table.words td:nth-child(2) { white-space: nowrap; }
+@media (min-width: 40rem) { table.words td:nth-child(2) { white-space: nowrap; } }
 @media (max-width: 40rem) {
-  table.words thead { position: absolute; clip-path: inset(50%); }
+  table.words thead { display: none; }
   table.words tr { display: block; padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
   table.words td { display: block; padding: 0.1rem 0; border: 0; }
   table.words td:first-child { font-weight: 600; }
