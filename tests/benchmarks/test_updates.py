@@ -66,7 +66,7 @@ def test_speed(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("load", [1.0, 1000.0])
 def test_he11(tmp_path, capsys, monkeypatch, load):
-    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load), raising=False)
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3))
     np.savez(tmp_path / "electricity_stream.npz", X=X, y=(X[:, 0] > 0).astype(int))
