@@ -1,5 +1,5 @@
-"""Benchmarks ask the system for its load and for peaks of memory, which Windows does not tell."""
+"""Benchmarks read peaks of memory from /proc, so they are tested where there is one."""
 
-import sys
+from pathlib import Path
 
-collect_ignore_glob = ["test_*.py"] if sys.platform == "win32" else []
+collect_ignore_glob = [] if Path("/proc/self/status").exists() else ["test_*.py"]
