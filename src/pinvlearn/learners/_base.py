@@ -90,6 +90,7 @@ class ReadoutEstimator(BaseEstimator):
     gcv_scores_ = Solved("Generalised cross-validation score of each of `alphas_`.")
     loo_scores_ = Solved("Leave-one-out score of each of `alphas_`.")
     loo_predictions_ = Solved("Output for each training row of the read-out fitted to all others.")
+    loo_error_ = Solved("How far rounding may have moved each of `loo_predictions_`.")
 
     # What a learner says of itself.
 

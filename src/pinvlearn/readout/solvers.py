@@ -162,7 +162,9 @@ class ExactSVD:
         with watch("svd"):
             U, s, Vt = scipy.linalg.svd(rows.Z, full_matrices=False, check_finite=False)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
-        spectral = Spectral(Vt.T, s, s[:, None] * (U.T @ rows.Y), rows.center, rcond)
+        left = U if len(U) == len(s) else None
+        C = s[:, None] * (U.T @ rows.Y)
+        spectral = Spectral(Vt.T, s, C, rows.center, rcond, U=left)
         return spectral, Report("exact", "exact SVD of all rows", seconds=watch)
 
 
@@ -426,6 +428,7 @@ class Auto:
     """The cheapest solver whose solution keeps `TOLERANCE`, judged by shape, alpha and condition.
 
     What the digits of a summary cannot carry is refused, unless rows can be read to refine it on.
+    Rows are left out with twice the precision where problems are small and single would not do.
 
     Parameters
     ----------
@@ -436,6 +439,7 @@ class Auto:
     rcond: float | None = None
 
     limit: ClassVar[float] = LIMIT
+    leaves_out_exactly: ClassVar[bool] = True
 
     def needs(self, alpha: Alpha) -> tuple[str, ...]:
         """Sums, or an R factor, which is preferred where there is no ridge or a cut-off.
