@@ -18,7 +18,7 @@ from pinvlearn.readout import solvers as s
 from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
-from pinvlearn.summaries import block, moments
+from pinvlearn.summaries import block, products
 
 EPS = np.finfo(float).eps
 TIGHT = s.AdaptiveSVD(Tolerance(1e-13, relative=True))
@@ -234,7 +234,7 @@ class TestOneSquareArray:
     @pytest.fixture(autouse=True)
     def narrow(self, monkeypatch):
         monkeypatch.setattr(block, "WIDE", 3)
-        monkeypatch.setattr(moments, "PANEL", 4)
+        monkeypatch.setattr(products, "PANEL", 4)
 
     @pytest.mark.parametrize("solver", ["cholesky", "gram", "auto"])
     @pytest.mark.parametrize("alpha", [1e-3, None], ids=["ridge", "path"])

@@ -11,7 +11,7 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, is_sparse
 from pinvlearn._core.blas import blas
 from pinvlearn.readout.problem import EPS, Center, Problem
-from pinvlearn.summaries.moments import Factored, Moments, panels
+from pinvlearn.summaries.products import Factored, Moments, panels
 
 
 class Quality(NamedTuple):

@@ -12,8 +12,7 @@ import numpy as np
 from pinvlearn._core.arrays import Array
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.moments import Moments
-from pinvlearn.summaries.products import Products
+from pinvlearn.summaries.products import Moments, Products
 from pinvlearn.summaries.schema import Ranges, Schema, add_ranges, remove_ranges
 
 DIGITS_WARNED, DIGITS_REFUSED = 4, 8
