@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.checks import whole_number
 
 Block: TypeAlias = tuple[Any, ...]
 """(X, y) or (X, y, sample_weight)."""
@@ -144,7 +145,7 @@ class CSVBlocks:
     target_type: str | None = None
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        whole_number("rows", self.rows, 1)
         _set_columns(self, self._header(self._files[0]), self._files[0])
 
     @cached_property
@@ -239,7 +240,7 @@ class NpyBlocks(Sequence[Block]):
     rows: int = 65536
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        whole_number("rows", self.rows, 1)
         lengths = {str(path): len(_mapped(path)) for path in self._paths}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The files have different numbers of rows: {lengths}.")
@@ -339,11 +340,6 @@ def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     return ValueError(
         f"{path} could not be read as {kind}: {failure}. Check that the file is complete."
     )
-
-
-def _check_rows(rows: Any) -> None:
-    if not isinstance(rows, int | np.integer) or rows < 1:
-        raise ValueError(f"rows={rows!r} must be an integer of at least 1.")
 
 
 def _mapped(path: str | PathLike[str]) -> Array:
