@@ -17,7 +17,7 @@ from pinvlearn._core.threads import in_threads
 from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solvers import Cholesky
-from pinvlearn.summaries import block, products
+from pinvlearn.summaries import block, moments
 from pinvlearn.summaries.tree import merged as tree
 
 ROWS = 3 * MIN_BLOCK_ROWS + 17
@@ -93,7 +93,7 @@ def test_wide_sparse_rows_get_blocks_of_their_width():
 def test_a_wide_summary_is_the_folded_one_in_its_lower_triangle(monkeypatch, n_jobs, weights):
     folded = rows(1, weights=weights).summary().products
     monkeypatch.setattr(block, "WIDE", 4)
-    monkeypatch.setattr(products, "PANEL", 2)
+    monkeypatch.setattr(moments, "PANEL", 2)
     added = rows(n_jobs, weights=weights).summary().products
     limit = ROWS * np.finfo(float).eps * folded.TT[0, 0]
     np.testing.assert_allclose(np.tril(added.HH), np.tril(folded.HH), atol=limit)
@@ -119,7 +119,7 @@ def test_a_wide_fit_holds_one_square_array(n_jobs):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    tiles = MIN_BLOCK_ROWS * p + 3 * n_jobs * products.PANEL * p
+    tiles = MIN_BLOCK_ROWS * p + 3 * n_jobs * moments.PANEL * p
     assert peak <= 8 * (p**2 + tiles) + 2**20
 
 

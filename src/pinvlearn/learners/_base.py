@@ -74,8 +74,11 @@ class ReadoutEstimator(LedgerHolder):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,) or (n_samples, n_targets)
+            Their classes, indicators of labels, or targets.
         sample_weight : array of shape (n_samples,), optional
+            Weights of the rows, at least 0.
 
         Returns
         -------
@@ -187,19 +190,50 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         self.classes_ = classes
 
     def decision_function(self, X: Matrix) -> Array:
-        """Outputs before the decision: (n,) for two classes, else one column per class or label."""
+        """Outputs before the decision.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            1-D for two classes, else one column for each class or label.
+        """
         return one_column(self._outputs(X), self._ledger.schema)
 
     def predict(self, X: Matrix) -> Any:
-        """The class with the largest output; for multi-label targets every label above 0."""
+        """Classes, or labels, of rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_labels)
+            The class with the largest output; for multi-label targets the indicators of every label
+            whose output is above 0.
+        """
         return decided(self._outputs(X), self._ledger.schema, self.classes_)
 
     @available_if(has_leave_one_out)
     def predict_proba(self, X: Matrix) -> Array:
         """Softmax of the outputs at one temperature, fitted to the leave-one-out outputs.
 
-        Its largest entry is that of `predict`.  For multi-label targets, the probability of each
-        label by itself.
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The largest entry of a row is that of `predict`.  For multi-label targets, the
+            probability of each label by itself.
         """
         return probabilities(self._outputs(X) / self.temperature_, self._ledger.schema)
 
@@ -221,15 +255,38 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         return number_attributes(readout, schema)
 
     def predict(self, X: Matrix) -> Array:
-        """Predicted targets, of the shape that y had."""
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            Of the shape that y had.
+        """
         return one_column(self._outputs(X), self._ledger.schema)
 
     @available_if(has_leave_one_out)
     def predict_interval(self, X: Matrix, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Lower and upper ends of intervals that hold about the given share of new targets.
+        """Intervals that hold about the given share of new targets.
 
         The half-width is the ⌈coverage·(n + 1)⌉-th smallest leave-one-out error of the output
         (jackknife), the same for all rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        coverage : float, default=0.9
+            The share, between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples,) or (n_samples, n_targets)
+            Ends of the intervals.
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")

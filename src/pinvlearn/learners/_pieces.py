@@ -59,6 +59,7 @@ class LedgerHolder(BaseEstimator):
     gcv_scores_ = Solved("Generalised cross-validation score of each of `alphas_`.")
     loo_scores_ = Solved("Leave-one-out score of each of `alphas_`.")
     loo_predictions_ = Solved("Output for each training row of the read-out fitted to all others.")
+    loo_error_ = Solved("How far rounding may have moved each of `loo_predictions_`.")
 
     # What a learner says of itself.
 
@@ -141,6 +142,7 @@ class LedgerHolder(BaseEstimator):
         decay : float, default=1.0
             Factor in (0, 1] on the weights of all rows added before.
         sample_weight : array of shape (n_samples,), optional
+            Weights of the rows, at least 0.
 
         Returns
         -------
@@ -170,8 +172,12 @@ class LedgerHolder(BaseEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X : array or sparse array of shape (n_samples, n_features)
             Rows as they were added.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+        sample_weight : array of shape (n_samples,), optional
+            Their weights.
 
         Returns
         -------
@@ -237,6 +243,7 @@ class LedgerHolder(BaseEstimator):
         Parameters
         ----------
         summary : Gram or Triangle
+            Made by a plan's ``summary``, or merged of such.
         plan : Plan, optional
             The plan it was made with.  May be left out where this model has the same map already,
             or can draw it from its seed.

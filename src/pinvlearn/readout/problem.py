@@ -16,7 +16,7 @@ import scipy.sparse
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn.summaries import Gram, Moments, Summary, Triangle
-from pinvlearn.summaries.products import EPS as EPS
+from pinvlearn.summaries.moments import EPS as EPS
 
 T = TypeVar("T")
 BlockFunction = Callable[[Matrix, Array, Array | None], T]

@@ -5,7 +5,8 @@ depend on how many rows it has seen, and the summary of two sets of rows is the 
 """
 
 from pinvlearn.summaries.gram import Gram
-from pinvlearn.summaries.products import Moments, Products
+from pinvlearn.summaries.moments import Moments
+from pinvlearn.summaries.products import Products
 from pinvlearn.summaries.schema import BlockId, Schema, fingerprint
 from pinvlearn.summaries.tree import Summary, Tree, fold, load_summary
 from pinvlearn.summaries.triangle import Triangle

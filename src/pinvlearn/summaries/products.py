@@ -1,11 +1,11 @@
-"""Second moments of rows, raw and centred: the numbers in a Gram summary, added up in one place."""
+"""Second moments of rows: the numbers in a Gram summary, and the one place that adds them up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,23 +13,7 @@ from pinvlearn._core.arrays import LEAST_ROWS, Array, IntArray, evaluate, slices
 from pinvlearn._core.blas import add_gram, blas, lapack
 from pinvlearn._core.products import gram, times
 from pinvlearn.summaries.block import Block, wide_rows
-
-EPS = float(np.finfo(np.float64).eps)
-
-PANEL = 512
-"""Rows of a p × p array worked on at a time where a second such array would be too much."""
-
-
-def panels(p: int) -> list[slice]:
-    """Row panels of a p × p array, from the top."""
-    return slices(0, p, PANEL)
-
-
-def below_diagonal(G: Array) -> Iterator[tuple[slice, Array]]:
-    """Panels of rows of G up to its diagonal, what is not below it set to zero (copies)."""
-    for rows in panels(len(G)):
-        yield rows, np.tril(G[rows, : rows.stop], rows.start - 1)
-
+from pinvlearn.summaries.moments import Moments, panels
 
 ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
 """Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
@@ -63,6 +47,16 @@ class Products:
 
         Features, ones and targets stand side by side, so that one syrk makes all products, in an
         array that is used again for the next rows: fresh memory costs more than a copy.
+
+        Parameters
+        ----------
+        block : Block
+            Checked rows with coded targets.
+
+        Returns
+        -------
+        Products
+            Of all its rows.
         """
         if block.sparse:
             return cls._of_sparse(block)
@@ -83,6 +77,18 @@ class Products:
         Memory is one square array and the features of a block, whatever the number of rows or
         threads.  Panels of the array do not overlap, and the order of additions to an entry is
         that of the rows, so the bits are those of one thread.
+
+        Parameters
+        ----------
+        blocks : iterable of Block
+            All with one map.
+        each : callable
+            ``each(function, slices)`` calls the function for every slice, by threads if it likes.
+
+        Returns
+        -------
+        Products
+            Of the rows of all blocks.
         """
         room = square = np.empty((0, 0))
         for block in blocks:
@@ -115,7 +121,18 @@ class Products:
 
     @classmethod
     def zeros(cls, p: int, t: int) -> Products:
-        """Those of no rows."""
+        """Those of no rows.
+
+        Parameters
+        ----------
+        p, t : int
+            Numbers of features and of targets.
+
+        Returns
+        -------
+        Products
+            All zero.
+        """
         return cls(np.zeros((p, p)), np.zeros((p, 1 + t)), np.zeros((1 + t, 1 + t)))
 
     def __add__(self, other: Products) -> Products:
@@ -128,7 +145,18 @@ class Products:
         return Products(self.HH * factor, self.HT * factor, self.TT * factor)
 
     def added(self, other: Products) -> Products:
-        """The sum in the arrays of this one, which whoever calls must own: no new p × p array."""
+        """The sum in the arrays of this one, which whoever calls must own: no new p × p array.
+
+        Parameters
+        ----------
+        other : Products
+            Of the same shapes.
+
+        Returns
+        -------
+        Products
+            This one.
+        """
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
             mine += theirs
         return self
@@ -148,11 +176,35 @@ class Products:
         return bool(np.isfinite(self.magnitude) and np.isfinite(self.TT).all())
 
     def combined(self, M: Array) -> Products:
-        """The products for targets T·M, of which the first column is again that of ones."""
+        """The products for other targets T·M.
+
+        Parameters
+        ----------
+        M : array of shape (1 + t, 1 + u)
+            Its first column is that of ones again.
+
+        Returns
+        -------
+        Products
+            For u targets, with the same HH.
+        """
         return Products(self.HH, self.HT @ M, M.T @ self.TT @ M)
 
     def widened(self, columns: IntArray, t: int) -> Products:
-        """The products for t targets, of which these are the given ones and the others zero."""
+        """The products for more targets, of which the new ones are zero.
+
+        Parameters
+        ----------
+        columns : integer array of shape (t,)
+            Where the targets of these products are among all.
+        t : int
+            Number of all targets.
+
+        Returns
+        -------
+        Products
+            For t targets, with the same HH.
+        """
         where = np.concatenate([[0], 1 + columns])
         HT, TT = np.zeros((len(self.HH), 1 + t)), np.zeros((1 + t, 1 + t))
         HT[:, where] = self.HT
@@ -162,7 +214,17 @@ class Products:
     def possible(self, rounding: float, before: Products) -> bool:
         """Whether these are the products of any rows: whether they are positive semidefinite.
 
-        Up to `rounding`, in units of the products `before` something was taken away.
+        Parameters
+        ----------
+        rounding : float
+            Up to this much, in units of `before`.
+        before : Products
+            The products from which something was taken away.
+
+        Returns
+        -------
+        bool
+            False where no rows have such products.
         """
         q, p = len(self.TT), len(self.HH)
         S = np.empty((q + p, q + p), order="F")
@@ -173,12 +235,22 @@ class Products:
         return bool(info == 0)
 
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
-        """What the normal equations need, about the weighted means if there is an intercept.
-
-        With `overwrite` the p × p products are centred in place and these are used up.
+        """What the normal equations need.
 
         The centred products lose the digits that the means hold in the raw ones; callers measure
         errors against `Moments.magnitude`, the size of the raw products, for that reason.
+
+        Parameters
+        ----------
+        intercept : bool
+            Take the moments about the weighted means.
+        overwrite : bool, default=False
+            Centre the p × p products in place; these are then used up.
+
+        Returns
+        -------
+        Moments
+            About the means, or about zero.
         """
         total = float(self.TT[0, 0])
         H_mean, Y_mean = self.HT[:, 0] / total, self.TT[0, 1:] / total
@@ -234,95 +306,3 @@ def _by_parts(square: Array, p: int) -> Products:
     for rows in panels(p):  # towards the front, so none is overwritten before it has moved
         HH[rows] = square[rows, :p]
     return Products(HH, HT, TT)
-
-
-class Factored(NamedTuple):
-    """L of LLᵀ = ZᵀZ + ridge, not clean above its diagonal.
-
-    `smallest` estimates the smallest eigenvalue of what was factored (by pocon); `shifted` tells
-    that ZᵀZ + ridge was not positive definite, and that more was added to it.
-    """
-
-    L: Array
-    smallest: float
-    shifted: bool
-
-
-@dataclass(eq=False)
-class Moments:
-    """Centred moments of rows: G = ZᵀZ, C = ZᵀY, the squared norms of Y's columns, the means.
-
-    ZᵀZ is what lies below the diagonal of G, and `diagonal`.  The rest of G is this object's own
-    room for one Cholesky factor at a time, so that both fit into one p × p array.
-    """
-
-    G: Array
-    diagonal: Array
-    C: Array
-    squares: Array
-    H_mean: Array
-    Y_mean: Array
-    total: float
-    magnitude: float
-    _made: tuple[tuple[float, float], Factored] | None = field(default=None, init=False, repr=False)
-
-    def cholesky(self, ridge: float, shift: float) -> Factored:
-        """LLᵀ = ZᵀZ + ridge, with `shift` times the trace added where that is not definite.
-
-        The factor is made in the upper triangle of G; the one that was there is gone, and is made
-        again when it is asked for.  p³/3 flops.
-        """
-        if self._made is None or self._made[0] != (ridge, shift):
-            self._made = (ridge, shift), self._factored(ridge, shift)
-        return self._made[1]
-
-    def _factored(self, ridge: float, shift: float) -> Factored:
-        magnitude = self.magnitude
-        least = 4.0 * EPS * magnitude
-        for added in (ridge, ridge + (shift * magnitude if magnitude > 0.0 else 1.0)):
-            norm, shifted = self.one_norm(added), self.shifted(added)
-            L, info = lapack("potrf", shifted)(shifted, lower=True, overwrite_a=True, clean=False)
-            if info == 0:
-                rcond, _ = lapack("pocon", L)(L, norm, uplo="L")
-                if rcond * norm > least:
-                    return Factored(L, float(rcond * norm), added != ridge)
-        raise np.linalg.LinAlgError(
-            "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
-            'Use solver="qr" or "exact", or a larger alpha.'
-        )
-
-    def shifted(self, ridge: float) -> Array:
-        """ZᵀZ + ridge in the upper triangle of G, whose transpose is returned: Fortran-ordered.
-
-        Whatever was there is lost.  What lies above the diagonal of the result is not symmetric
-        to what lies below it: use the lower triangle.
-        """
-        self._made = None
-        for rows, strict in below_diagonal(self.G):
-            self.G[: rows.start, rows] = strict[:, : rows.start].T
-            corner = strict[:, rows.start :]
-            self.G[rows, rows] = corner + corner.T
-        self.G[np.diag_indices_from(self.G)] = self.diagonal + ridge
-        return self.G.T
-
-    def uncentred(self) -> Array:
-        """The raw products HᵀH, in the array of G, which is used up; errors are eps of them."""
-        HH = self.shifted(0.0)
-        if self.H_mean.any():
-            HH = blas("ger", HH)(self.total, self.H_mean, self.H_mean, a=HH, overwrite_a=True)
-        return HH.T
-
-    def one_norm(self, ridge: float) -> float:
-        """The 1-norm of ZᵀZ + ridge."""
-        sums = np.abs(self.diagonal + ridge)
-        for rows, strict in below_diagonal(self.G):
-            np.abs(strict, out=strict)
-            sums[rows] += strict.sum(axis=1)
-            sums[: rows.stop] += strict.sum(axis=0)
-        return float(sums.max(initial=0.0))
-
-    @cached_property
-    def frobenius_norm(self) -> float:
-        """The Frobenius norm of ZᵀZ."""
-        strict = sum(float(np.vdot(part, part)) for _, part in below_diagonal(self.G))
-        return float(np.sqrt(np.vdot(self.diagonal, self.diagonal) + 2.0 * strict))
