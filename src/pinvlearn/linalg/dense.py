@@ -11,7 +11,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, to_dense, transposed
 from pinvlearn._core.products import gram, product
-from pinvlearn.linalg.orthonormal import column_norms, thin_qr
+from pinvlearn.linalg.orthonormal import column_norms, leading_eigen, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed
 
@@ -57,9 +57,9 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
         G = gram(A) if G is None else G
     n, k = len(G), len(G) if rank is None else rank
     with watch("eigen"):
-        values, V = _leading(G, k)
+        values, V = leading_eigen(G, k)
         if values[min(k, n) - 1] <= RESOLVED**2 * values[0] and V.shape[1] < n:
-            values, V = _leading(G, n)
+            values, V = leading_eigen(G, n)
     with watch("vectors"):
         found = triplets(A, V, k)
     reason = "eigendecomposition of the smaller Gram matrix"
@@ -67,19 +67,6 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
         reason += f", {found.redone} small values from A itself"
     report = Report("gram", reason, 2, seconds=watch)
     return found.svd(A.dtype, report)
-
-
-def _leading(G: Array, k: int) -> tuple[Array, Array]:
-    """Eigenvalues, the largest first, with the vectors of at least k.
-
-    The driver for a subset is slower per vector: it pays only for a small part [measured].
-    """
-    n = len(G)
-    if k < n // 4:
-        values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
-    else:
-        values, V = scipy.linalg.eigh(G, driver="evd", check_finite=False)
-    return values[::-1], V[:, ::-1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from pinvlearn.linalg.orthonormal import (
     complete,
     extend_basis,
     independent,
+    leading_eigen,
     thin_qr,
 )
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -199,10 +200,9 @@ def krylov_space(
         done = found == 0 or step == most
         settled = found == 0 or enough is None
         if done or (enough is not None and len(T) >= rank):
-            first = max(len(T) - rank, 0)
-            values, X = scipy.linalg.eigh(
-                T, check_finite=False, subset_by_index=(first, len(T) - 1)
-            )
+            wanted = min(rank, len(T))
+            values, X = leading_eigen(T, wanted, subset=True)
+            values, X = values[wanted - 1 :: -1], X[:, wanted - 1 :: -1]
             residuals = column_norms(R @ X[-last.shape[1] :])
             settled = settled or (enough is not None and enough(values, residuals))
         if done or (enough is not None and len(T) >= rank and settled):

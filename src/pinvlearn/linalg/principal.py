@@ -31,6 +31,7 @@ from pinvlearn.linalg.dense import left_vectors, unresolved_notes
 from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
 from pinvlearn.linalg.lanczos import lanczos
+from pinvlearn.linalg.orthonormal import leading_eigen
 from pinvlearn.linalg.rangefinder import absolute
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Stop, on_scaled_matrix
@@ -258,7 +259,7 @@ def gram_axes(G: Array, rank: int | None, rng: np.random.Generator) -> Axes:
     return Axes(found.s, found.Vt, float(np.sqrt(np.trace(G))), found.report)
 
 
-def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
+def leading_axes(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
     """The largest eigenvalues of a positive semidefinite G, falling, their vectors, and how.
 
     For few vectors of a large G a block Krylov space is grown until the residuals are at the
@@ -274,14 +275,10 @@ def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple
         space = krylov_space(NormalProduct(G, G), start, k, progress.most, progress)
         if space.settled and not progress.hopeless and space.ritz.shape[1] == k:
             V = space.basis @ space.ritz
-            values = np.einsum("ij,ij->j", V, times(G, V))
-            return values.clip(min=0.0), V, f"{space.steps} Krylov steps"
-    # The driver for a subset is slower per vector: it pays only for a small part [measured].
-    subset = (n - k, n - 1) if 8 * k < n else None
-    values, V = scipy.linalg.eigh(
-        G, subset_by_index=subset, driver=None if subset else "evd", check_finite=False
-    )
-    return values[::-1][:k].clip(min=0.0), V[:, ::-1][:, :k], "LAPACK"
+            found: Array = np.einsum("ij,ij->j", V, times(G, V))
+            return found.clip(min=0.0), V, f"{space.steps} Krylov steps"
+    values, V = leading_eigen(G, k)
+    return values[:k].clip(min=0.0), V[:, :k], "LAPACK"
 
 
 class _Progress:
@@ -313,7 +310,7 @@ def blurred(axes: Axes) -> bool:
 def _eigen(G: Array, rank: int | None, rng: np.random.Generator) -> SVD:
     watch = Stopwatch()
     with watch("eigen"):
-        values, V, how = leading_eigen(G, rank, rng)
+        values, V, how = leading_axes(G, rank, rng)
     s = np.sqrt(values)
     reason = f"eigenvectors of {len(G)}² products by {how}"
     report = Report("gram", reason, 1, seconds=watch, notes=unresolved_notes(s))
