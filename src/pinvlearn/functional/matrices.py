@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, power_of_two_scale, to_dense
+from pinvlearn._core.threads import lapack_threads, one_blas_thread
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -220,7 +221,8 @@ def lstsq(
     H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
     rows = LocalRows(lambda X: X, H, T, None, A.shape[1])
     problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
-    readout = solve(problem, how, _scaled_ridge(alpha, scale))
+    with lapack_threads(min(A.shape)):
+        readout = solve(problem, how, _scaled_ridge(alpha, scale))
     residual = np.linalg.norm(np.asarray(H @ readout.coef) - T, axis=0) / unit
     coef = (readout.coef * (scale / unit)).astype(A.dtype, copy=False)
     if np.ndim(Y) == 1:
@@ -266,8 +268,9 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
     block = check_count("block", block, least=1)
     if getattr(stop, "sees", "errors") == "energy" and is_operator(A):
         raise TypeError("Energy needs the entries of A; a LinearOperator has none.")
-    stop = _rangefinder.absolute(stop, A, generator)
-    return _rangefinder.range_basis(A, stop, block=block, rng=generator)
+    with one_blas_thread():
+        stop = _rangefinder.absolute(stop, A, generator)
+        return _rangefinder.range_basis(A, stop, block=block, rng=generator)
 
 
 def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
@@ -319,7 +322,8 @@ def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = No
     2.0
     """
     A = check_matrix(A)
-    return _error.spectral_error(A, _same_shape(A, approx), rng=check_rng(rng))
+    with one_blas_thread():
+        return _error.spectral_error(A, _same_shape(A, approx), rng=check_rng(rng))
 
 
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
@@ -333,7 +337,8 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
     5.0
     """
     A = check_matrix(A)
-    return _error.frobenius_error(A, _same_shape(A, approx))
+    with one_blas_thread():
+        return _error.frobenius_error(A, _same_shape(A, approx))
 
 
 def _same_shape(A: Matrix, approx: Any) -> Any:

@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_rows_and_targets
 
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was if the block fails or is interrupted."""
+    """Leave the estimator as it was if the block fails or is interrupted.
+
+    All of it is on one BLAS thread, so that a fit has the same bits however many threads there are
+    and whatever else runs beside it.
+    """
     before = dict(vars(estimator))
     try:
-        yield
+        with one_blas_thread():
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)

@@ -11,6 +11,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, to_dense, transposed
 from pinvlearn._core.products import gram, product
+from pinvlearn._core.threads import lapack_threads
 from pinvlearn.linalg.orthonormal import column_norms, leading_eigen, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed
@@ -26,7 +27,7 @@ eigenvalues carry an absolute error of about eps times the largest."""
 def exact(A: Matrix, rank: int | None = None) -> SVD:
     """The full SVD by LAPACK's divide and conquer, cut to `rank`; O(mn·min(m, n)) flops."""
     watch = Stopwatch()
-    with watch("svd"):
+    with watch("svd"), lapack_threads(min(A.shape)):
         try:
             U, s, Vt = scipy.linalg.svd(to_dense(A), full_matrices=False, check_finite=False)
         except np.linalg.LinAlgError:
@@ -126,8 +127,9 @@ def _tail(
 ) -> tuple[Array, Array, Array]:
     """`count` left vectors of W beside the others, the values, and the rotation of W's columns."""
     project_out(W)
-    Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
-    X, s, Yt = scipy.linalg.svd(R, check_finite=False)
+    with lapack_threads(W.shape[1]):
+        Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
+        X, s, Yt = scipy.linalg.svd(R, check_finite=False)
     noise = float(np.finfo(np.float64).eps) * np.sqrt(len(W)) * largest
     known = min(int(np.count_nonzero(s > noise)), count)
     left = Q @ X[:, :count]
@@ -135,7 +137,8 @@ def _tail(
     left[:, known:] = np.random.default_rng(0).standard_normal((len(W), count - known))
     for _ in range(2):  # the second time removes what cancellation left
         project_out(left)
-    left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
+    with lapack_threads(count):
+        left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
     return left * np.where(np.diagonal(R) < 0.0, -1.0, 1.0), s, Yt
 
 

@@ -7,6 +7,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.threads import lapack_threads
 
 CHOLESKY_LIMIT = 64.0
 """Smallest pivot, in units of √eps, of the scaled Gram matrix's factor for which Cholesky-QR is
@@ -117,14 +118,15 @@ def leading_eigen(G: Array, k: int, *, subset: bool | None = None) -> tuple[Arra
     computed.  `subset` says whether to try it; by default where k is small beside n.
     """
     n = len(G)
-    if FEW * k < n if subset is None else subset:
-        try:
-            values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
-        except np.linalg.LinAlgError:
-            values = np.empty(0)
-        if len(values) == k:
-            return values[::-1], V[:, ::-1]
-    values, V = scipy.linalg.eigh(G, driver="evd", check_finite=False)
+    with lapack_threads(n):
+        if FEW * k < n if subset is None else subset:
+            try:
+                values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
+            except np.linalg.LinAlgError:
+                values = np.empty(0)
+            if len(values) == k:
+                return values[::-1], V[:, ::-1]
+        values, V = scipy.linalg.eigh(G, driver="evd", check_finite=False)
     return values[::-1], V[:, ::-1]
 
 

@@ -27,6 +27,7 @@ from pinvlearn._core.arrays import (
     squared_norm,
 )
 from pinvlearn._core.products import gram, times
+from pinvlearn._core.threads import as_worker
 from pinvlearn.linalg.dense import left_vectors, unresolved_notes
 from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
@@ -102,8 +103,9 @@ class Scatter:
     @classmethod
     def of(cls, X: Matrix) -> Scatter:
         """The summary of one block of rows; mp² flops."""
-        A = centred(X.astype(np.float64, copy=False))
-        return cls(A.shape[0], A.right, gram(A))
+        with as_worker():  # rows that come in pieces give the same bits on any number of threads
+            A = centred(X.astype(np.float64, copy=False))
+            return cls(A.shape[0], A.right, gram(A))
 
     def __add__(self, other: Scatter) -> Scatter:
         count = self.count + other.count
@@ -274,9 +276,9 @@ def leading_axes(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[
         progress = _Progress(n * float(np.finfo(np.float64).eps), n // (4 * width))
         space = krylov_space(NormalProduct(G, G), start, k, progress.most, progress)
         if space.settled and not progress.hopeless and space.ritz.shape[1] == k:
-            V = space.basis @ space.ritz
-            found: Array = np.einsum("ij,ij->j", V, times(G, V))
-            return found.clip(min=0.0), V, f"{space.steps} Krylov steps"
+            V: Array = space.basis @ space.ritz
+            values: Array = np.einsum("ij,ij->j", V, times(G, V))
+            return values.clip(min=0.0), V, f"{space.steps} Krylov steps"
     values, V = leading_eigen(G, k)
     return values[:k].clip(min=0.0), V[:, :k], "LAPACK"
 
