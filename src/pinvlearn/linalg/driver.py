@@ -17,6 +17,7 @@ from pinvlearn._core.arrays import (
     is_sparse,
     max_abs,
     power_of_two_scale,
+    scaled,
 )
 from pinvlearn._core.products import gram_entries, times
 from pinvlearn._core.threads import one_blas_thread
@@ -163,19 +164,19 @@ def decompose(
     what a product with AᵀA resolves.
     """
     scale = power_of_two_scale(A)
-    scaled = A if scale == 1.0 else A * A.dtype.type(scale)
+    near_one = scaled(A, scale)
     if stop is not None:
-        stop = absolute(on_scaled_matrix(stop, scale), scaled, rng)
+        stop = absolute(on_scaled_matrix(stop, scale), near_one, rng)
     name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
     # Panels, orthonormal bases and small projected problems: one thread, but for the products.
     with nullcontext() if name in LARGE else one_blas_thread():
-        result = DECOMPOSITIONS[name](scaled, rank, stop=stop, rng=rng, **options)
+        result = DECOMPOSITIONS[name](near_one, rank, stop=stop, rng=rng, **options)
     if solver == "auto" and name in ("chebyshev", "block-krylov") and _unresolved(result, A):
         # The Gram route computes small values from A itself, and leaves a sparse matrix sparse.
         better = "gram" if is_sparse(A) else "exact"
-        result = DECOMPOSITIONS[better](scaled, rank)
+        result = DECOMPOSITIONS[better](near_one, rank)
         reason = f"the values wanted reach below 1e-7 of the largest, beyond {name}"
     report = replace(result.report, reason=f"{reason}; {result.report.reason}")
     if scale == 1.0:

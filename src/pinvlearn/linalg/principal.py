@@ -24,6 +24,7 @@ from pinvlearn._core.arrays import (
     Shifted,
     is_sparse,
     power_of_two_scale,
+    scaled,
     squared_norm,
 )
 from pinvlearn._core.products import gram, times
@@ -184,7 +185,7 @@ def principal_axes(
     if scale != 1.0:
         stop = None if stop is None else on_scaled_matrix(stop, scale)
         axes = principal_axes(
-            A * A.dtype.type(scale),
+            scaled(A, scale),
             rank,
             solver=solver,
             reason=reason,
