@@ -1,50 +1,90 @@
-# Every target makes its own virtual environment and installs what it needs:
-# Python 3.11+, pip and make are enough. A stamp per extra keeps later runs fast.
+# Every target makes its own virtual environment and installs what it needs: Python 3.11 or later,
+# pip and make are enough.  A stamp for each extra and each group keeps later runs fast.
 
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
+VENV ?= .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+# By group: the tests that share a Dask cluster run in one of the two processes.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test test-spark test-faults lint docs clean
+TESTS := test test-all test-lowest test-spark test-faults test-attacks coverage
+.PHONY: demo $(TESTS) lint docs wheel clean
 
 # One BLAS thread per worker: two workers on two cores must not fight over them.
-test test-spark test-faults: export OPENBLAS_NUM_THREADS = 1
-test test-spark test-faults: export OMP_NUM_THREADS = 1
-test test-spark test-faults: export MKL_NUM_THREADS = 1
-test test-spark test-faults: export VECLIB_MAXIMUM_THREADS = 1
-test test-spark test-faults: export MPLBACKEND = agg
+$(TESTS): export OPENBLAS_NUM_THREADS = 1
+$(TESTS): export OMP_NUM_THREADS = 1
+$(TESTS): export MKL_NUM_THREADS = 1
+$(TESTS): export VECLIB_MAXIMUM_THREADS = 1
+$(TESTS): export MPLBACKEND = agg
 
-demo: $(VENV)/installed-cli,plot
+demo: $(VENV)/extras-cli,plot
 	$(BIN)/pinvlearn compare
 
-# By group: the tests that share a Dask cluster run in one of the two processes.
-test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(VENV)/group-test
+	$(PYTEST)
+
+# Every case of every product table, of which `make test` takes all pairs.
+test-all: $(VENV)/group-test
+	$(PYTEST) -m "not spark and not faults and not attacks"
+
+# With the lowest versions that pyproject.toml allows, in an environment of their own.
+test-lowest: export PIP_CONSTRAINT = build/lowest.txt
+# Old packages meet newer neighbours there, whose deprecations are no concern of ours.
+test-lowest: export PYTEST_ADDOPTS = -W ignore::DeprecationWarning
+test-lowest:
+	mkdir -p build
+	$(PYTHON) tools/lowest.py > build/lowest.txt
+	$(MAKE) test VENV=$(VENV)-lowest
 
 # A Spark cluster of two executors on this machine; without Java the tests skip and say so.
-test-spark: $(VENV)/installed-test,spark
+test-spark: $(VENV)/group-test $(VENV)/extras-spark
 	$(BIN)/python -m pytest -m spark tests/test_spark.py
 
 # Workers of Dask and executors of Spark, killed while they work.
-test-faults: $(VENV)/installed-test,spark
+test-faults: $(VENV)/group-test $(VENV)/extras-spark
 	$(BIN)/python -m pytest -m faults tests/test_faults.py
 
-lint: $(VENV)/installed-dev
+test-attacks: $(VENV)/group-test
+	$(PYTEST) -m attacks || [ $$? -eq 5 ]  # 5: there are none
+
+# Lines and branches that `make test` reaches; compiled kernels cannot be counted.
+coverage: $(VENV)/group-test
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=xml
+
+lint: $(VENV)/group-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/installed-docs
+docs: $(VENV)/group-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
+# What a release would publish, checked and then installed and used in an empty environment.
+wheel: $(VENV)/group-release
+	rm -rf dist $(VENV)-wheel
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv --without-pip $(VENV)-wheel
+	$(BIN)/python -m pip --python $(VENV)-wheel install --quiet dist/*.whl
+	cd dist && $(abspath $(subst $(VENV),$(VENV)-wheel,$(BIN)))/python ../tools/check_wheel.py
+
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/generated
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel build dist docs/_build docs/auto_examples docs/generated
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage coverage.xml
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# pip installs from outside (--python), so a system Python without ensurepip will do.
-$(VENV)/installed-%: pyproject.toml
+$(VENV)/extras-%: pyproject.toml | $(VENV)/pip
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	touch $@
+
+$(VENV)/group-%: pyproject.toml | $(VENV)/pip
+	$(BIN)/python -m pip install --quiet --editable . --group $*
+	touch $@
+
+# The pip that comes with Python 3.11 does not know dependency groups.  It installs the new one
+# from outside (--python), so a system Python without ensurepip will do.
+$(VENV)/pip:
 	$(PYTHON) -m venv --without-pip $(VENV)
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable ".[$*]"
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet "pip>=25.1"
 	touch $@

@@ -22,7 +22,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from pinvlearn import ExtremeSVMClassifier
-from pinvlearn.summaries import Gram, load_summary
+from pinvlearn.summaries import load_summary
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, random_state=0)
@@ -72,7 +72,7 @@ print(f"largest difference of outputs: {difference:.1e}")
 
 lonely = int(np.flatnonzero(y_train == 3)[0])
 keep = (y_train != 3) | (np.arange(len(y_train)) == lonely)
-sent = Gram.of(merged.map_, X_train[keep], y_train[keep])
+sent = merged.plan().summary(X_train[keep], y_train[keep])
 
 layer = merged.map_.hidden
 column = 1 + list(sent.schema.classes).index(3)  # after the column of ones

@@ -40,7 +40,11 @@ from pinvlearn import (
     RBFNetworkRegressor,
 )
 
-pytestmark = pytest.mark.xdist_group("dask")
+pytestmark = [
+    pytest.mark.xdist_group("dask"),
+    # What Dask said until 2025 of threads where a cluster is known, as it is to these tests.
+    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning"),
+]
 
 FRAME = pd.DataFrame(X, columns=NAMES).assign(y=Y, w=W)
 TIMEOUT = 300

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import pinvlearn
-from pinvlearn.learners._base import documented
+from pinvlearn.learners._docs import documented
 
 PUBLIC = {name: getattr(pinvlearn, name) for name in pinvlearn.__all__ if name != "solvers"}
 

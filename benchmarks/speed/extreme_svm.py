@@ -37,7 +37,7 @@ from benchmarks.rows import Generated, on_disk, together
 from benchmarks.timing import race
 from pinvlearn import ExtremeSVMClassifier
 from pinvlearn._core.arrays import slices
-from pinvlearn.summaries.gram import ROOM_ENTRIES, ROOM_ROWS
+from pinvlearn.summaries.products import ROOM_ENTRIES, ROOM_ROWS
 
 NAMES = {"speed-extreme-svm": "summaries beside syrk, engines beside the serial fit, updates"}
 TARGETS = {

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from sklearn.utils import check_array, check_random_state
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse, to_dense
 from pinvlearn._core.checks import is_number, number, whole_number
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn.linalg.stop import Stop
+from pinvlearn.summaries import Schema
 
 FLOATS = (np.float64, np.float32)
 """Number types that are taken as they are; others become the first."""
@@ -85,8 +89,8 @@ def check_in_memory(X: Any) -> None:
         raise TypeError(f"X is a {home} {type(X).__name__}. Use {calls[home]} instead.")
 
 
-def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
-    """Raise at the first NaN or infinity, naming its row and column."""
+def check_finite(X: Matrix, feature_names: Any = None, name: str = "X", where: str = "") -> None:
+    """Raise at the first NaN or infinity, naming its row and column; `where` opens the message."""
     entries = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(entries.sum()) or np.isfinite(entries).all():  # the sum needs no temporary
@@ -94,14 +98,15 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X") -> None:
     if is_sparse(X):
         X = X.tocoo()
         at = int(np.flatnonzero(~np.isfinite(X.data))[0])
-        row, column, value = X.row[at], X.col[at], X.data[at]
+        place, value = (X.row[at], X.col[at]), X.data[at]
     else:
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        value = X[row, column]
+        place = tuple(np.argwhere(~np.isfinite(X))[0])
+        value = X[place]
     what = "NaN" if np.isnan(value) else "infinity (inf)"
-    where = "" if feature_names is None else f" ({feature_names[column]!r})"
+    column = "" if len(place) == 1 else f", column {place[1]}"
+    column += "" if feature_names is None else f" ({feature_names[place[1]]!r})"
     raise ValueError(
-        f"{name} contains {what}, first in row {row}, column {column}{where}. "
+        f"{where}{name} contains {what}, first in row {place[0]}{column}. "
         "Remove or impute such values first."
     )
 
@@ -162,6 +167,123 @@ def check_outputs(X: Any, n_components: int) -> Array:
             "as transform returns them."
         )
     return outputs
+
+
+ROUNDING = 1e-7
+"""A column whose deviation is below this part of its entries counts as constant: the deviation is
+taken from sums of squares, without a copy of X, and has no more digits."""
+
+SCALE_RATIO = 1000.0
+"""Ratio of feature scales above which a fit warns: distances and sums see only the largest."""
+
+
+def warn_of_scales(X: Matrix) -> None:
+    """Warn where the features' scales are so different that the smaller ones cannot matter."""
+    if is_sparse(X):
+        return
+    squares = np.einsum("ij,ij->j", X, X) / len(X)
+    spread = np.sqrt(np.maximum(squares - X.mean(axis=0) ** 2, 0.0))
+    spread = spread[spread > ROUNDING * np.maximum(X.max(axis=0), -X.min(axis=0))]
+    if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
+        warnings.warn(
+            f"The feature scales differ by a factor of {spread.max() / spread.min():.3g}, so the "
+            "largest features drown the others. Put a StandardScaler in front: "
+            "make_pipeline(StandardScaler(), ...).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def check_decay(decay: Any) -> float:
+    """A factor on the weights of earlier rows."""
+    if not 0.0 < decay <= 1.0:
+        raise ValueError(f"decay={decay!r} must lie in (0, 1].")
+    return float(decay)
+
+
+def check_weights(
+    sample_weight: Any, n: int, where: str = "", *, some: bool = False
+) -> Array | None:
+    """Finite weights of at least 0, one for each of n rows; one number is that of all.
+
+    With `some`, not all of them may be 0.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"{where}sample_weight has {weights.ndim} dimensions; one is needed.")
+    if len(weights) != n:
+        raise ValueError(
+            f"{where}sample_weight has {len(weights)} entries for {n} rows; give one for each."
+        )
+    check_finite(weights, None, "sample_weight", where)
+    if n and weights.min() < 0.0:
+        raise ValueError(f"{where}sample_weight holds negative weights.")
+    if some and not weights.any():
+        raise ValueError("The sample weights are all zero; give some row a weight above 0.")
+    return weights
+
+
+def check_classes(y: Any) -> tuple[str, Any]:
+    """The task of a classifier, "classes" or "labels", and its targets as an array."""
+    y = to_dense(y) if is_sparse(y) else np.asarray(y)
+    check_classification_targets(y)
+    if type_of_target(y) == "multilabel-indicator":
+        return "labels", y
+    return "classes", column_or_1d(y, warn=True)
+
+
+def check_block(
+    X: Any, y: Any, sample_weight: Any, schema: Schema, learner: str, where: str
+) -> tuple[Matrix, Any, Array | None]:
+    """Rows of a block as its schema wants them; what a `Plan` lets in."""
+    X = validate_data(
+        _stand_in(schema, learner),
+        X,
+        reset=False,
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+    )
+    y = check_block_targets(y, schema, where)
+    if X.shape[0] != len(y):
+        raise ValueError(f"{where}X has {X.shape[0]} rows, y {len(y)}.")
+    check_finite(X, schema.feature_names, "X", where)
+    return X, y, check_weights(sample_weight, len(y), where)
+
+
+def _stand_in(schema: Schema, learner: str) -> Any:
+    """An estimator fitted to the schema's columns, for scikit-learn's checks to compare with."""
+    expected: Any = type(learner, (BaseEstimator,), {})()
+    expected.n_features_in_ = schema.n_features
+    if schema.feature_names is not None:
+        expected.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+    return expected
+
+
+def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
+    """y as the schema wants it; a floating-point class must be a whole number."""
+    y = to_dense(y) if hasattr(y, "toarray") else np.asarray(y)
+    if schema.task == "classes":
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.equal(y, np.floor(y)).all():
+            raise ValueError(
+                "Unknown label type: continuous. Classes must be whole numbers or strings, none "
+                "missing; use a regressor for other targets."
+            )
+        return y
+    if (y.ndim == 1) != schema.one_target or (y.ndim == 2 and y.shape[1] != schema.n_targets):
+        shape = "(n,)" if schema.one_target else f"(n, {schema.n_targets})"
+        raise ValueError(f"y has shape {y.shape}; {shape} was expected, as in the first block.")
+    if schema.task == "targets":
+        y = np.asarray(y, dtype=np.float64)
+        check_finite(y, None, "y", where)
+    return y
 
 
 def check_symmetric(K: Matrix) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +15,8 @@ except ModuleNotFoundError as missing:
         "pinvlearn.dask needs Dask: pip install pinvlearn[dask]", name="dask"
     ) from missing
 
-from pinvlearn._core.arrays import Array, Matrix, slices
-from pinvlearn._core.threads import as_worker
-from pinvlearn.engines.dask import computed, fold
-from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of
-from pinvlearn.learners._plans import planned
-
-T = TypeVar("T")
-
-BATCH = 256
-"""Blocks whose parts of a gradient, p × t numbers for some thousand rows, come back at once."""
+from pinvlearn.engines.dask import fold, rows
+from pinvlearn.learners._base import fit_engine
 
 
 def fit(
@@ -78,30 +70,13 @@ def fit(
     True
     """
     blocks = _blocks(X, y, sample_weight)
-    head = _head(blocks)
-    plan, source = planned(estimator, head[0], head[1], source)
-    summary = fold(plan, blocks, source)
-    rows = _DaskRows(plan, summary.schema, lambda: enumerate(blocks), None)
-    return fitted(estimator, plan, summary, rows)
-
-
-class _DaskRows(BlockRows):
-    """Rows of delayed blocks; workers read them again where a solution must be refined."""
-
-    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
-        """function(H, Y, weights) of every piece of every block, in order."""
-        shared = dask.delayed((self.plan, self.schema, function), pure=False, traverse=False)
-        of_block = dask.delayed(_of_pieces, pure=False)
-        tasks = [of_block(shared, number, block) for number, block in self.read()]
-        for batch in slices(0, len(tasks), BATCH):
-            for pieces in computed(tasks[batch]):
-                yield from pieces
-
-
-def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:
-    plan, schema, function = shared
-    with as_worker():
-        return pieces_of(plan, schema, function, number, block)
+    return fit_engine(
+        estimator,
+        _head(blocks),
+        source,
+        lambda plan, name: fold(plan, blocks, name),
+        lambda plan, schema: rows(plan, schema, blocks),
+    )
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -130,9 +105,9 @@ def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
             raise ValueError(f"X has no column {absent[0]!r}; it has {known or 'no names'}.")
         split = dask.delayed(_split, pure=False)
         return [split(part, y, sample_weight) for part in X.to_delayed()]
-    rows = X.chunks[0] if isinstance(X, dask.array.Array) else None
+    lengths = X.chunks[0] if isinstance(X, dask.array.Array) else None
     given = {"X": X, "y": y, "sample_weight": sample_weight}
-    parts = {name: _parts(name, part, rows) for name, part in given.items() if part is not None}
+    parts = {name: _parts(name, part, lengths) for name, part in given.items() if part is not None}
     counts = {name: len(part) for name, part in parts.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(

@@ -30,10 +30,12 @@ def precision_at_k(Y: Matrix, scores: Any, k: int = 1) -> float:
         integers that name the labels of each row, best first, as `FastPIClassifier.top_k` gives
         them.
     k : int, default=1
+        Places that count.
 
     Returns
     -------
     float
+        Between 0 and 1, larger is better.
 
     Examples
     --------
@@ -56,8 +58,17 @@ def ndcg_at_k(Y: Matrix, scores: Any, k: int = 1) -> float:
 
     Parameters
     ----------
-    Y, scores, k
-        As in `precision_at_k`.
+    Y : array or sparse array of shape (n, L)
+        Indicators: the labels of a row are its entries other than 0.
+    scores : array of shape (n, L) or integer array of shape (n, ≥ k)
+        Scores, or the labels of each row, as in `precision_at_k`.
+    k : int, default=1
+        Places that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, larger is better.
 
     Examples
     --------

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn.engines.plan import Plan
 from pinvlearn.engines.sources import column_values
-from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold
-from pinvlearn.learners._blocks import BlockRows, fitted, pieces_of
-from pinvlearn.learners._plans import Plan, planned
-
-T = TypeVar("T")
+from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold, rows
+from pinvlearn.learners._base import fit_engine
+from pinvlearn.summaries import Summary
 
 
 def fit(
@@ -104,9 +99,8 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
     head = next((block for block in blocks if len(block[1])), None)
     if head is None:
         raise ValueError("There is no block with rows to learn from.")
-    plan, source = planned(estimator, head[0], head[1], source)
     session = SparkSession.builder.getOrCreate()
-    return _fitted(estimator, plan, SourceBlocks(blocks, session, source))
+    return _fitted(estimator, head, source, lambda name: SourceBlocks(blocks, session, name))
 
 
 def _fit_frame(
@@ -131,38 +125,37 @@ def _fit_frame(
     split = partial(_split, features=features, label=label, weight=weight)
     first = frame.where(f"`{block}` = {numbers[0]}").orderBy(*order).toArrow()
     head = split(first, f"block {numbers[0]}")
-    plan, source = planned(estimator, head[0], head[1], source)
-    return _fitted(estimator, plan, FrameBlocks(frame, split, source, block, order, numbers))
+    return _fitted(
+        estimator,
+        head,
+        source,
+        lambda name: FrameBlocks(frame, split, name, block, order, numbers),
+    )
 
 
-def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Any:
-    summary = fold(plan, blocks)
-    counted = sum(past - first for _, first, past in summary.blocks)
-    if counted != len(blocks.numbers):
-        raise RuntimeError(
-            f"{len(blocks.numbers)} blocks were found and {counted} came back: the data changes "
-            "from one evaluation to the next. Write it to files first."
-        )
-    rows = _SparkRows(plan, summary.schema, lambda: iter(()), None, blocks)
-    return fitted(estimator, plan, summary, rows)
+def _fitted(
+    estimator: Any,
+    head: tuple[Any, ...],
+    source: str | None,
+    named: Callable[[str], FrameBlocks | SourceBlocks],
+) -> Any:
+    """A fitted clone; `named` gives the blocks under the name of their source."""
+    blocks: list[FrameBlocks | SourceBlocks] = []
 
+    def summed(plan: Plan, name: str) -> Summary:
+        blocks.append(named(name))
+        summary = fold(plan, blocks[0])
+        found, counted = len(blocks[0].numbers), sum(past - i for _, i, past in summary.blocks)
+        if counted != found:
+            raise RuntimeError(
+                f"{found} blocks were found and {counted} came back: the data changes from one "
+                "evaluation to the next. Write it to files first."
+            )
+        return summary
 
-@dataclass(frozen=True, eq=False)
-class _SparkRows(BlockRows):
-    """Rows that workers read again where a solution must be refined."""
-
-    blocks: FrameBlocks | SourceBlocks
-
-    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
-        """function(H, Y, weights) of every piece of every block, in order."""
-        plan, schema = self.plan, self.schema
-
-        def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
-            for number, block in mine:
-                yield number, pieces_of(plan, schema, function, number, block)
-
-        results = sorted(self.blocks.mapped(work), key=operator.itemgetter(0))
-        return itertools.chain.from_iterable(pieces for _, pieces in results)
+    return fit_engine(
+        estimator, head, source, summed, lambda plan, schema: rows(plan, schema, blocks[0])
+    )
 
 
 def _numbers(frame: Any, block: str) -> Any:

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
+from pinvlearn._core.arrays import BLOCK_ENTRIES, LEAST_ROWS, MIN_BLOCK_ROWS, WIDE
 from pinvlearn._core.threads import in_threads
-from pinvlearn.engines import local
-from pinvlearn.engines.local import BLOCK_ENTRIES, LEAST_ROWS, MIN_BLOCK_ROWS, WIDE, LocalRows, tree
+from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solvers import Cholesky
-from pinvlearn.summaries import products
-from pinvlearn.summaries.products import Products
+from pinvlearn.summaries import block, moments
+from pinvlearn.summaries.tree import merged as tree
 
 ROWS = 3 * MIN_BLOCK_ROWS + 17
 RNG = np.random.default_rng(0)
@@ -27,7 +27,7 @@ W = RNG.uniform(0.5, 1.5, ROWS)
 
 
 def rows(n_jobs=None, X=X, weights=W, columns=5):
-    return LocalRows(np.tanh if X is not None else None, X, Y, weights, columns, n_jobs)
+    return rows_in_memory(np.tanh if X is not None else None, X, Y, weights, columns, n_jobs)
 
 
 def balanced(leaves):
@@ -40,8 +40,8 @@ def balanced(leaves):
 
 @given(count=st.integers(1, 40))
 def test_the_tree_is_fixed_by_the_number_of_leaves(count):
-    merged = tree(iter(range(count)), lambda a, b: (a, b))
-    assert merged == balanced(list(range(count)))
+    found = tree(iter(range(count)), lambda a, b: (a, b))
+    assert found == balanced(list(range(count)))
 
 
 @given(count=st.integers(1, 300))
@@ -84,23 +84,23 @@ def test_blocks_of_wide_maps_keep_within_memory(columns):
 def test_wide_sparse_rows_get_blocks_of_their_width():
     """Their p × p products are few additions for much room: a block has p rows at least."""
     S = scipy.sparse.csr_array(X)
-    blocks = LocalRows(lambda X: X, S, Y, None, 2 * MIN_BLOCK_ROWS)
+    blocks = rows_in_memory(lambda X: X, S, Y, None, 2 * MIN_BLOCK_ROWS)
     assert len(list(blocks.each(lambda H, Y, w: None))) == 2
 
 
 @pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_a_wide_summary_is_the_folded_one_in_its_lower_triangle(monkeypatch, n_jobs, weights):
-    folded = rows(1, weights=weights).products()
-    monkeypatch.setattr(local, "WIDE", 4)
-    monkeypatch.setattr(products, "PANEL", 2)
-    added = rows(n_jobs, weights=weights).products()
+    folded = rows(1, weights=weights).summary().products
+    monkeypatch.setattr(block, "WIDE", 4)
+    monkeypatch.setattr(moments, "PANEL", 2)
+    added = rows(n_jobs, weights=weights).summary().products
     limit = ROWS * np.finfo(float).eps * folded.TT[0, 0]
     np.testing.assert_allclose(np.tril(added.HH), np.tril(folded.HH), atol=limit)
     np.testing.assert_allclose(added.HT, folded.HT, atol=limit)
     np.testing.assert_allclose(added.TT, folded.TT, atol=limit)
-    again = rows(2, weights=weights).products()
-    np.testing.assert_array_equal(added.HH, again.HH)
+    again = rows(2, weights=weights).summary().products
+    np.testing.assert_array_equal(np.tril(added.HH), np.tril(again.HH))
     np.testing.assert_array_equal(added.HT, again.HT)
 
 
@@ -111,7 +111,7 @@ def test_a_wide_fit_holds_one_square_array(n_jobs):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((n, 3)), rng.standard_normal((n, 1))
     weights = rng.standard_normal((3, p))
-    wide = LocalRows(lambda X: np.tanh(X @ weights), X, Y, None, p, n_jobs)
+    wide = rows_in_memory(lambda X: np.tanh(X @ weights), X, Y, None, p, n_jobs)
     tracemalloc.start()
     try:
         factor, _ = Cholesky().factor(Problem(wide, True, None, rng), 1.0)
@@ -119,20 +119,20 @@ def test_a_wide_fit_holds_one_square_array(n_jobs):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    tiles = MIN_BLOCK_ROWS * p + 3 * n_jobs * products.PANEL * p
+    tiles = MIN_BLOCK_ROWS * p + 3 * n_jobs * moments.PANEL * p
     assert peak <= 8 * (p**2 + tiles) + 2**20
 
 
 def test_sparse_rows_are_cut_as_well():
     S = scipy.sparse.csr_array(np.where(X > 1.0, X, 0.0))
-    parts = list(LocalRows(lambda X: X, S, Y, None, 5).each(lambda H, Y, w: (H, w)))
+    parts = list(rows_in_memory(lambda X: X, S, Y, None, 5).each(lambda H, Y, w: (H, w)))
     assert all(w is None for _, w in parts)
     np.testing.assert_array_equal(np.vstack([H.toarray() for H, _ in parts]), S.toarray())
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_the_bits_do_not_depend_on_the_number_of_jobs(n_jobs):
-    one, many = (rows(jobs).fold(Products.of, operator.iadd) for jobs in (1, n_jobs))
+    one, many = (rows(jobs).summary().products for jobs in (1, n_jobs))
     for part in ("HH", "HT", "TT"):
         np.testing.assert_array_equal(getattr(one, part), getattr(many, part))
 
@@ -165,7 +165,7 @@ def test_blas_has_its_threads_back_afterwards(n_jobs):
         return [lib["num_threads"] for lib in threadpool_info()]
 
     before = threads()
-    rows(n_jobs).fold(Products.of, operator.iadd)
+    rows(n_jobs).summary()
     assert threads() == before
     with pytest.raises(KeyboardInterrupt):
         rows(n_jobs).fold(interrupt, operator.add)

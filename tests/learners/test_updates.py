@@ -1,12 +1,16 @@
 """Adding, forgetting and merging rows gives the model of one fit to the rows that are left."""
 
+import copy
 import io
 import pickle
 import runpy
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -30,6 +34,7 @@ from pinvlearn import (
     RBFNetworkRegressor,
 )
 from pinvlearn._core.progress import Rate, progress
+from pinvlearn.readout.factors import Spectral
 from pinvlearn.summaries import Gram, Tree, Triangle, fold
 
 RNG = np.random.default_rng(0)
@@ -208,14 +213,66 @@ class TestExactness:
 class TestSolvingLater:
     def test_attributes_are_there_when_asked_for(self):
         model = ELMClassifier(30, **FIXED).partial_fit(X, CLASSES)
-        assert "coef_" not in vars(model)
+        assert not model._ledger.has("coef_")
         assert model.coef_.shape == (7, 30)
-        assert "coef_" in vars(model)
+        assert model._ledger.has("coef_")
+        assert model.coef_ is model.coef_
         assert model.report_.method == "cholesky"
         assert "effective condition" in model.report_.reason
         assert not hasattr(model, "gcv_scores_")
         model.partial_fit(X, CLASSES)
-        assert "coef_" not in vars(model)
+        assert not model._ledger.has("coef_")
+
+    @pytest.mark.parametrize("first", [20, 150], ids=["rows kept", "sums kept"])
+    def test_reading_changes_nothing(self, first):
+        fitted = ELMClassifier(30, **FIXED).fit(X[:first], CLASSES[:first] % 4)
+        added = ELMClassifier(30, **FIXED).partial_fit(X, CLASSES)
+        kept_none = ELMClassifier(30, alpha=0, random_state=0).fit(X, CLASSES)
+        for model in (fitted, added, kept_none, ELMClassifier(30)):
+            before = dict(vars(model))
+            for name in ("summary_", "coef_", "gcv_scores_", "loo_scores_", "nonsense_"):
+                known = hasattr(model, name)
+                assert hasattr(model, name) == known
+                if known:
+                    assert getattr(model, name) is getattr(model, name)
+            if hasattr(model, "coef_"):
+                model.predict(X)
+            assert vars(model) == before
+        assert hasattr(fitted, "summary_")
+        assert hasattr(fitted, "loo_scores_")
+        assert not hasattr(kept_none, "summary_")
+        assert not hasattr(ELMClassifier(30), "coef_")
+
+    def test_many_threads_solve_once(self, monkeypatch):
+        """Whoever asks first solves, the others wait, and all get the same arrays."""
+        solved = []
+        plain = ELMClassifier._solution_of
+
+        def slow(self, readout, schema, notes):
+            time.sleep(0.05)
+            solved.append(readout)
+            return plain(self, readout, schema, notes)
+
+        monkeypatch.setattr(ELMClassifier, "_solution_of", slow)
+        model = ELMClassifier(30, **FIXED).partial_fit(X, CLASSES)
+        before, start = dict(vars(model)), threading.Barrier(8, timeout=20)
+
+        def read(i):
+            start.wait()
+            return model.predict(X) if i % 2 else model.coef_
+
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(read, range(8)))
+        assert len(solved) == 1
+        assert all(coef is found[0] for coef in found[::2])
+        assert all(np.array_equal(labels, found[1]) for labels in found[1::2])
+        assert vars(model) == before
+
+    def test_a_copy_goes_its_own_way(self):
+        model = ELMClassifier(30, **FIXED).partial_fit(X[:150], CLASSES[:150])
+        other = copy.copy(model).partial_fit(X[150:], CLASSES[150:])
+        assert model.summary_.n_rows == 150
+        assert other.summary_.n_rows == N
 
     def test_pickles_and_clones_half_way(self):
         model = ELMClassifier(30, **FIXED).partial_fit(X[:150], CLASSES[:150])
@@ -313,7 +370,7 @@ class TestAfterFit:
         np.testing.assert_allclose(model.summary_.mass, sums.mass)
 
     def test_a_wide_map(self, monkeypatch):
-        monkeypatch.setattr("pinvlearn.engines.local.WIDE", 10)
+        monkeypatch.setattr("pinvlearn.summaries.block.WIDE", 10)
         model = ELMClassifier(30, **FIXED).fit(X[:150], CLASSES[:150])
         model.partial_fit(X[150:], CLASSES[150:])
         close(model, ELMClassifier(30, **FIXED).fit(X, CLASSES))
@@ -511,6 +568,52 @@ class TestPlans:
     def test_solvers_that_need_all_rows(self):
         with pytest.raises(ValueError, match="needs all rows at once"):
             ELMClassifier(30, solver="adaptive").partial_fit(X, CLASSES)
+
+
+@dataclass(frozen=True)
+class RidgeBySolve:
+    """A user's own solver, which wants no more than the moments."""
+
+    needs: str = "sums"
+
+    def factor(self, problem, alpha):
+        moments = problem.moments
+        values, V = np.linalg.eigh(np.tril(moments.G, -1) + np.diag(moments.diagonal))
+        factor = Spectral(
+            V[:, ::-1],
+            np.sqrt(values[::-1].clip(min=0.0)),
+            V[:, ::-1].T @ moments.C,
+            problem.center(moments),
+            rcond=1e-9,
+        )
+        return factor, pinvlearn.Report("own", "as a user writes it")
+
+
+class TestOwnSolver:
+    """What a solver declares to need decides where it can be used."""
+
+    def test_sums_are_enough_to_learn_in_pieces(self):
+        model = ELMClassifier(30, solver=RidgeBySolve(), loo_scoring=None, **FIXED)
+        whole = clone(model).set_params(solver="exact").fit(X, CLASSES)
+        close(clone(model).fit(X, CLASSES), whole, 1e-7)
+        in_pieces = clone(model)
+        for block in cut(CLASSES, 100, 200, order=ORDER):
+            in_pieces.partial_fit(*block)
+        assert in_pieces.report_.method == "own"
+        close(in_pieces, whole, 1e-7)
+        close(in_pieces.forget(X[:50], CLASSES[:50]), clone(whole).fit(X[50:], CLASSES[50:]), 1e-7)
+        after_fit = clone(model).fit(X[:150], CLASSES[:150])
+        close(after_fit.partial_fit(X[150:], CLASSES[150:]), whole, 1e-7)
+
+    def test_what_is_missing_is_named(self):
+        own = RidgeBySolve(needs="rows")
+        with pytest.raises(ValueError, match="RidgeBySolve needs all rows at once.*declares"):
+            ELMClassifier(30, solver=own, **FIXED).partial_fit(X, CLASSES)
+        with pytest.raises(ValueError, match="needs is 'luck'; declare 'rows', 'sums' or"):
+            ELMClassifier(30, solver=RidgeBySolve("luck"), **FIXED).partial_fit(X, CLASSES)
+        model = ELMClassifier(30, **FIXED).partial_fit(X, CLASSES).set_params(solver="qr")
+        with pytest.raises(ValueError, match="QR does not solve from a Gram.*needs 'triangle'"):
+            model.predict(X)
 
 
 class TestDigits:

@@ -88,19 +88,6 @@ def test_filters_in_single_precision_stay_in_its_range(scale):
     assert np.abs(scaled.U.T @ scaled.U - np.eye(30)).max() <= 10 * EPS * sum(A.shape)
 
 
-@pytest.mark.parametrize("condition", [1.0, 1e4, 1e12])
-@pytest.mark.parametrize("unequal", [1.0, 1e10])
-def test_a_basis_without_its_triangle_is_that_of_qr(condition, unequal):
-    Y = with_spectrum(300, 20, np.logspace(0.0, -np.log10(condition), 20))
-    Y = np.ascontiguousarray(Y * np.logspace(0.0, np.log10(unequal), 20))
-    Q = basis(Y)
-    assert Q.flags.c_contiguous
-    Q = basis(Q)
-    assert np.abs(Q.T @ Q - np.eye(20)).max() <= 300 * EPS
-    outside = Y - Q @ (Q.T @ Y)
-    assert np.all(column_norms(outside) <= 300 * EPS * condition * column_norms(Y))
-
-
 def test_the_filtered_error_is_known_for_nothing():
     A = skewed()
     f = svd(A, 10, solver="chebyshev", rng=0)
@@ -182,3 +169,16 @@ def test_the_pseudo_inverse_of_delicious_agrees_with_lapack():
     for solver in ("auto", "fastpi"):
         found = pinv(A, solver=solver, rng=0) @ y
         assert np.linalg.norm(found - expected) <= 1e-8 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e12])
+@pytest.mark.parametrize("unequal", [1.0, 1e10])
+def test_a_basis_without_its_triangle_is_that_of_qr(condition, unequal):
+    Y = with_spectrum(300, 20, np.logspace(0.0, -np.log10(condition), 20))
+    Y = np.ascontiguousarray(Y * np.logspace(0.0, np.log10(unequal), 20))
+    Q = basis(Y)
+    assert Q.flags.c_contiguous
+    Q = basis(Q)
+    assert np.abs(Q.T @ Q - np.eye(20)).max() <= 300 * EPS
+    outside = Y - Q @ (Q.T @ Y)
+    assert np.all(column_norms(outside) <= 300 * EPS * condition * column_norms(Y))

@@ -8,6 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from matrices import FORMS, MATRICES, N, fast, kernel, products_only, slow, sparse, wide
 from oracles import construct_q
+from pairs import sweep
 from pinvlearn import Energy, FlatGradient, Rank, Tolerance, range_basis
 
 EPS = np.finfo(float).eps
@@ -40,12 +41,9 @@ def oracle(A, rule, seed):
     return construct_q(A, np.random.default_rng(seed), eps=rule.eps, r=rule.r, tau=tau)
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("matrix", SHAPES)
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@sweep(rule=RULES, matrix=SHAPES, seed=[0, 1, 2], block=BLOCKS)
 def test_the_basis_is_that_of_one_vector_at_a_time(rule, matrix, seed, block):
-    A = SHAPES[matrix]()
+    A, rule = SHAPES[matrix](), RULES[rule]
     Q, errors = oracle(A, rule, seed)
     basis = range_basis(A, rule, block=block, rng=seed)
     assert basis.Q.shape == Q.shape

@@ -12,7 +12,7 @@ from matrices import fast, slow
 from oracles import ridge
 from pinvlearn import ELMClassifier, ELMRegressor
 from pinvlearn._validation import generator
-from pinvlearn.engines.local import LocalRows
+from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
@@ -27,7 +27,7 @@ ALPHAS = [1e-6, 1e-2, 1.0]
 
 
 def problem(weights=None, intercept=True, seed=0, H=H, Y=Y):
-    rows = LocalRows(Inputs(H.shape[1]), H, Y, weights, H.shape[1], 1)
+    rows = rows_in_memory(Inputs(H.shape[1]), H, Y, weights, H.shape[1], 1)
     return Problem(rows, intercept, None, np.random.default_rng(seed))
 
 

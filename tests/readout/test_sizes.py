@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from matrices import slow
 from oracles import leave_one_out
-from pinvlearn.engines.local import LocalRows
-from pinvlearn.learners._base import squared_error_score, top_class_score
+from pinvlearn.engines.local import rows_in_memory
+from pinvlearn.learners._targets import squared_error_score, top_class_score
 from pinvlearn.readout import sizes as sizing
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
@@ -17,7 +17,7 @@ from pinvlearn.readout.solvers import QR, ExactSVD, GramSVD
 
 
 def make_problem(H, Y, *, weights=None, intercept=True, score=squared_error_score, n_jobs=1):
-    rows = LocalRows(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
+    rows = rows_in_memory(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
     return Problem(rows, intercept, score, np.random.default_rng(0))
 
 

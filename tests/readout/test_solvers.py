@@ -10,15 +10,15 @@ from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
 from oracles import generalised_cross_validation, leave_one_out, ridge
 from pairs import sweep
 from pinvlearn import FlatGradient, Tolerance, range_basis
-from pinvlearn.engines import local
-from pinvlearn.engines.local import MIN_BLOCK_ROWS, LocalRows
-from pinvlearn.learners._base import accuracy_score, squared_error_score, top_class_score
+from pinvlearn._core.arrays import MIN_BLOCK_ROWS
+from pinvlearn.engines.local import rows_in_memory
+from pinvlearn.learners._targets import accuracy_score, squared_error_score, top_class_score
 from pinvlearn.readout import choose as selection
 from pinvlearn.readout import solvers as s
 from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
-from pinvlearn.summaries import products
+from pinvlearn.summaries import block, moments
 
 EPS = np.finfo(float).eps
 TIGHT = s.AdaptiveSVD(Tolerance(1e-13, relative=True))
@@ -41,7 +41,7 @@ SCALED = [name for name in MATRICES if name not in ("huge", "tiny")]  # lstsq sc
 
 
 def make_problem(H, Y, *, weights=None, intercept=True, score=None, n_jobs=1, seed=0):
-    rows = LocalRows(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
+    rows = rows_in_memory(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
     return Problem(rows, intercept, score, np.random.default_rng(seed))
 
 
@@ -172,13 +172,12 @@ def test_leave_one_out_of_every_solver(solver, setting, shape):
 def test_the_path_chooses_the_best_score_and_of_equals_the_largest_alpha(score):
     H, Y = kernel(), np.where(targets(60, 3) > 0.3, 1.0, -1.0)
     alphas = np.logspace(-6, 2, 17)
+    left_out = [leave_one_out(H, Y, alpha)[:, None] for alpha in alphas]
+    brute = np.array([score(Y[:, None], predictions).mean() for predictions in left_out])
+    ties = alphas[brute >= brute.max() - selection.TIE * abs(brute.max())]
     for order in (slice(None), slice(None, None, -1)):
         readout = solve(make_problem(H, Y, score=score), s.QR(), alphas[order])
-        brute = np.array([
-            score(Y[:, None], leave_one_out(H, Y, a)[:, None]).mean() for a in alphas[order]
-        ])  # fmt: skip
-        np.testing.assert_allclose(readout.scores, brute, rtol=1e-6)
-        ties = alphas[order][brute >= brute.max() - selection.TIE * abs(brute.max())]
+        np.testing.assert_allclose(readout.scores, brute[order], rtol=1e-6)
         assert readout.alpha == ties.max()
 
 
@@ -233,8 +232,8 @@ class TestOneSquareArray:
 
     @pytest.fixture(autouse=True)
     def narrow(self, monkeypatch):
-        monkeypatch.setattr(local, "WIDE", 3)
-        monkeypatch.setattr(products, "PANEL", 4)
+        monkeypatch.setattr(block, "WIDE", 3)
+        monkeypatch.setattr(moments, "PANEL", 4)
 
     @pytest.mark.parametrize("solver", ["cholesky", "gram", "auto"])
     @pytest.mark.parametrize("alpha", [1e-3, None], ids=["ridge", "path"])
@@ -264,7 +263,7 @@ class TestOneSquareArray:
         G = H.T @ H + 0.5 * np.eye(11)
         for _ in range(2):
             assert moments.one_norm(0.5) == pytest.approx(np.linalg.norm(G, 1), rel=1e-13)
-            assert moments.frobenius_norm() == pytest.approx(np.linalg.norm(H.T @ H), rel=1e-13)
+            assert moments.frobenius_norm == pytest.approx(np.linalg.norm(H.T @ H), rel=1e-13)
             moments.shifted(3.0)  # whatever is above the diagonal
 
     def test_rows_are_solved_against_the_upper_triangle(self):

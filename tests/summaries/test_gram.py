@@ -9,9 +9,11 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pinvlearn._validation import check_block
+from pinvlearn.engines.plan import Plan
 from pinvlearn.features.radial import RadialBasis
 from pinvlearn.features.random_layer import Inputs, RandomLayer, draw_layer
-from pinvlearn.summaries import Gram, Tree, Triangle, fingerprint, fold, load_summary
+from pinvlearn.summaries import Gram, Schema, Tree, Triangle, fingerprint, fold, load_summary
 
 RNG = np.random.default_rng(0)
 N, P = 90, 12
@@ -22,6 +24,27 @@ WEIGHTS = RNG.uniform(0.0, 2.0, N)
 MAP = draw_layer(4, P, rng=np.random.default_rng(1))
 EPS = np.finfo(float).eps
 KINDS = [Gram, Triangle]
+
+
+def summary_of(
+    kind, map, X, y, sample_weight=None, block_id=None, *, task=None, feature_names=None
+):
+    """The summary of one block, as a plan makes it."""
+    y = np.asarray(y)
+    if task is None:
+        task = "targets" if y.dtype.kind == "f" else "classes" if y.ndim == 1 else "labels"
+    schema = Schema(
+        task,
+        X.shape[1],
+        0 if task == "classes" else 1 if y.ndim == 1 else y.shape[1],
+        one_target=y.ndim == 1,
+        classes=np.empty(0) if task == "classes" else None,
+        feature_names=feature_names,
+    )
+    plan = Plan(map, schema.of_map(map), kind, check_block)
+    with warnings.catch_warnings():  # arrays have no feature names
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return plan.summary(X, y, sample_weight, block_id)
 
 
 def second_moments(summary):
@@ -55,7 +78,8 @@ def close(one, two):
 def blocks(kind, y, cuts, weights=None, source="here"):
     bounds = [0, *cuts, N]
     return [
-        kind.of(
+        summary_of(
+            kind,
             MAP,
             X[a:b],
             y[a:b],
@@ -70,7 +94,7 @@ def blocks(kind, y, cuts, weights=None, source="here"):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 @pytest.mark.parametrize("y", [CLASSES, TARGETS], ids=["classes", "targets"])
 def test_a_summary_holds_the_products(kind, y, weights):
-    summary = kind.of(MAP, X, y, weights)
+    summary = summary_of(kind, MAP, X, y, weights)
     close(second_moments(summary), oracle(y, weights))
     assert summary.n_rows == N
     assert summary.mass == pytest.approx(
@@ -93,23 +117,23 @@ def test_any_cut_gives_the_same_sum(kind, cuts, weighted):
 def test_integer_weights_are_repeated_rows_and_zero_weights_are_none(kind):
     counts = RNG.integers(0, 4, N)
     repeated = np.repeat(np.arange(N), counts)
-    one = kind.of(MAP, X, CLASSES, counts)
-    two = kind.of(MAP, X[repeated], CLASSES[repeated])
+    one = summary_of(kind, MAP, X, CLASSES, counts)
+    two = summary_of(kind, MAP, X[repeated], CLASSES[repeated])
     close(second_moments(one), second_moments(two))
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 def test_rows_are_taken_some_at_a_time(weights, monkeypatch):
-    whole = Gram.of(MAP, X, TARGETS, weights)
-    monkeypatch.setattr("pinvlearn.summaries.gram.ROOM_ROWS", (1, 7))
-    pieces = Gram.of(MAP, X, TARGETS, weights)
+    whole = summary_of(Gram, MAP, X, TARGETS, weights)
+    monkeypatch.setattr("pinvlearn.summaries.products.ROOM_ROWS", (1, 7))
+    pieces = summary_of(Gram, MAP, X, TARGETS, weights)
     close(second_moments(pieces), second_moments(whole))
     close(second_moments(pieces), oracle(TARGETS, weights))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_rows_change_no_bit(kind):
-    some, none = kind.of(MAP, X, CLASSES), kind.of(MAP, X[:0], CLASSES[:0])
+    some, none = summary_of(kind, MAP, X, CLASSES), summary_of(kind, MAP, X[:0], CLASSES[:0])
     for both in (some + none, none + some):
         assert both.n_rows == N
         for name, mine in both.arrays().items():
@@ -119,14 +143,14 @@ def test_no_rows_change_no_bit(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_rows(kind):
     S = scipy.sparse.random_array((N, 4), density=0.3, rng=np.random.default_rng(2)).tocsr()
-    one, two = kind.of(MAP, S, TARGETS), kind.of(MAP, S.toarray(), TARGETS)
+    one, two = summary_of(kind, MAP, S, TARGETS), summary_of(kind, MAP, S.toarray(), TARGETS)
     close(second_moments(one), second_moments(two))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels(kind):
     labels = (TARGETS > 0).astype(int)
-    summary = kind.of(MAP, X, labels)
+    summary = summary_of(kind, MAP, X, labels)
     assert summary.schema.task == "labels"
     close(second_moments(summary), oracle(labels.astype(float)))
 
@@ -149,7 +173,7 @@ def test_whole_nodes_may_be_merged_elsewhere(kind):
     with pytest.raises(ValueError, match="one block each"):
         fold([fold(parts[:3]), parts[4]])
     with pytest.raises(ValueError, match="one block each"):
-        fold([kind.of(MAP, X, CLASSES)])
+        fold([summary_of(kind, MAP, X, CLASSES)])
     with pytest.raises(ValueError, match="no blocks"):
         fold([])
 
@@ -178,7 +202,7 @@ def test_a_block_counts_once(kind):
         (one + two) + two
     with pytest.raises(ValueError, match="is in both"):
         fold([one, two, one])
-    assert (one + kind.of(MAP, X, CLASSES, block_id=("there", 0))).blocks == (
+    assert (one + summary_of(kind, MAP, X, CLASSES, block_id=("there", 0))).blocks == (
         ("here", 0, 1),
         ("there", 0, 1),
     )
@@ -187,24 +211,24 @@ def test_a_block_counts_once(kind):
 @pytest.mark.parametrize("block_id", ["here", ("here", -1), ("here", 1.5), (1, 2), ("a", 1, 2)])
 def test_bad_block_ids(block_id):
     with pytest.raises(ValueError, match="must be \\(source, number\\)"):
-        Gram.of(MAP, X, CLASSES, block_id=block_id)
+        summary_of(Gram, MAP, X, CLASSES, block_id=block_id)
 
 
 def test_what_differs_is_named():
-    one = Gram.of(MAP, X, CLASSES)
+    one = summary_of(Gram, MAP, X, CLASSES)
     other = draw_layer(4, P, rng=np.random.default_rng(2))
     with pytest.raises(ValueError, match="feature maps"):
-        one + Gram.of(other, X, CLASSES)
+        one + summary_of(Gram, other, X, CLASSES)
     with pytest.raises(ValueError, match="task"):
-        one + Gram.of(MAP, X, TARGETS)
+        one + summary_of(Gram, MAP, X, TARGETS)
     with pytest.raises(ValueError, match="number of targets"):
-        Gram.of(MAP, X, TARGETS) + Gram.of(MAP, X, TARGETS[:, :1])
+        summary_of(Gram, MAP, X, TARGETS) + summary_of(Gram, MAP, X, TARGETS[:, :1])
     with pytest.raises(ValueError, match="feature names"):
-        one + Gram.of(MAP, X, CLASSES, feature_names=("a", "b", "c", "d"))
+        one + summary_of(Gram, MAP, X, CLASSES, feature_names=("a", "b", "c", "d"))
     with pytest.raises(ValueError, match="different types"):
-        one + Gram.of(MAP, X, np.arange(N) % 3)
+        one + summary_of(Gram, MAP, X, np.arange(N) % 3)
     with pytest.raises(TypeError, match="merges with another one"):
-        one + Triangle.of(MAP, X, CLASSES)
+        one + summary_of(Triangle, MAP, X, CLASSES)
 
 
 class TestForgetting:
@@ -216,7 +240,7 @@ class TestForgetting:
         assert left.n_rows == 60
 
     def test_everything(self):
-        one = Gram.of(MAP, X, CLASSES, WEIGHTS)
+        one = summary_of(Gram, MAP, X, CLASSES, WEIGHTS)
         nothing = one - one
         assert not second_moments(nothing).any()
         assert nothing.n_rows == nothing.mass == 0.0
@@ -226,24 +250,30 @@ class TestForgetting:
         with pytest.raises(ValueError, match="never added"):
             one - two
         with pytest.raises(ValueError, match="cannot be forgotten"):
-            one - Gram.of(MAP, X, CLASSES)
+            one - summary_of(Gram, MAP, X, CLASSES)
         with pytest.raises(ValueError, match="cannot be forgotten"):
-            Gram.of(MAP, X[:20], TARGETS[:20]) - Gram.of(MAP, X[50:60], TARGETS[50:60])
+            summary_of(Gram, MAP, X[:20], TARGETS[:20]) - summary_of(
+                Gram, MAP, X[50:60], TARGETS[50:60]
+            )
         with pytest.raises(ValueError, match="cannot be forgotten"):
-            Gram.of(MAP, X[:10], TARGETS[:10]) - Gram.of(MAP, X[:5], 1.1 * TARGETS[:5])
+            summary_of(Gram, MAP, X[:10], TARGETS[:10]) - summary_of(
+                Gram, MAP, X[:5], 1.1 * TARGETS[:5]
+            )
         with pytest.raises(ValueError, match="cannot be forgotten"):
-            Gram.of(MAP, X[:10], TARGETS[:10]) - Gram.of(MAP, X[:5], TARGETS[:5], np.full(5, 1.1))
+            summary_of(Gram, MAP, X[:10], TARGETS[:10]) - summary_of(
+                Gram, MAP, X[:5], TARGETS[:5], np.full(5, 1.1)
+            )
 
     def test_a_triangle_says_what_to_do_instead(self):
-        one = Triangle.of(MAP, X, CLASSES)
+        one = summary_of(Triangle, MAP, X, CLASSES)
         with pytest.raises(ValueError, match='solver="cholesky"'):
             one - one
 
     def test_lost_digits_warn_and_then_refuse(self):
         linear = Inputs(4)
-        small = Gram.of(linear, X, TARGETS)
+        small = summary_of(Gram, linear, X, TARGETS)
         for scale, outcome in [(1.0, None), (1e3, "warn"), (1e5, "refuse")]:
-            large = Gram.of(linear, scale * X, TARGETS)
+            large = summary_of(Gram, linear, scale * X, TARGETS)
             both = small + large
             if outcome == "refuse":
                 with pytest.raises(ValueError, match="Fit again"):
@@ -268,7 +298,7 @@ class TestForgetting:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_decay(kind):
-    summary = kind.of(MAP, X, CLASSES) * 0.25
+    summary = summary_of(kind, MAP, X, CLASSES) * 0.25
     close(second_moments(summary), 0.25 * oracle(CLASSES))
     assert summary.n_rows == 0.25 * N
 
@@ -291,9 +321,9 @@ def test_bad_entries_are_named(kind, bad, match):
     data = X.copy(), TARGETS.copy(), WEIGHTS.copy()
     bad(*data)
     with pytest.raises(ValueError, match=r"block \('a', 3\): " + match):
-        kind.of(MAP, *data, ("a", 3))
+        summary_of(kind, MAP, *data, ("a", 3))
     with pytest.raises(ValueError, match="rows"):
-        kind.of(MAP, X[1:], TARGETS)
+        summary_of(kind, MAP, X[1:], TARGETS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -306,14 +336,14 @@ def test_features_that_overflow_are_named(kind):
     data = X.copy()
     data[11] = 1e4
     with pytest.raises(ValueError, match="map gives NaN or infinity, first in row 11, column 0"):
-        kind.of(layer, data, TARGETS)
+        summary_of(kind, layer, data, TARGETS)
 
 
 class TestFiles:
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("y", [CLASSES, TARGETS, CLASSES == "ant", np.arange(N) % 3])
     def test_round_trip(self, kind, y, tmp_path):
-        summary = kind.of(MAP, X, y, WEIGHTS, ("a", 3), feature_names=("a", "b", "c", "é"))
+        summary = summary_of(kind, MAP, X, y, WEIGHTS, ("a", 3), feature_names=("a", "b", "c", "é"))
         summary.save(tmp_path / "part.npz")
         for again in (kind.load(tmp_path / "part.npz"), load_summary(tmp_path / "part.npz")):
             np.testing.assert_array_equal(second_moments(again), second_moments(summary))
@@ -327,7 +357,7 @@ class TestFiles:
 
     def test_every_changed_bit_is_noticed(self, tmp_path):
         file = tmp_path / "part.npz"
-        Gram.of(Inputs(4), X[:20], CLASSES[:20], block_id=("a", 0)).save(file)
+        summary_of(Gram, Inputs(4), X[:20], CLASSES[:20], block_id=("a", 0)).save(file)
         whole = file.read_bytes()
         rng = np.random.default_rng(3)
         # All of the end, where zip keeps its directory, and bits from everywhere.
@@ -350,25 +380,25 @@ class TestFiles:
         np.savez(tmp_path / "other.npz", a=X)
         with pytest.raises(ValueError, match="not a summary of pinvlearn"):
             Gram.load(tmp_path / "other.npz")
-        Triangle.of(MAP, X, CLASSES).save(tmp_path / "r.npz")
+        summary_of(Triangle, MAP, X, CLASSES).save(tmp_path / "r.npz")
         with pytest.raises(ValueError, match="holds a Triangle summary, not a Gram"):
             Gram.load(tmp_path / "r.npz")
         tree = Tree()
-        tree.add(Gram.of(MAP, X, CLASSES, block_id=("a", 0)))
+        tree.add(summary_of(Gram, MAP, X, CLASSES, block_id=("a", 0)))
         tree.save(tmp_path / "tree.npz")
         with pytest.raises(ValueError, match="holds a checkpoint, not a summary"):
             load_summary(tmp_path / "tree.npz")
 
     def test_another_format_version(self, tmp_path, monkeypatch):
         monkeypatch.setattr("pinvlearn.summaries.files.FORMAT", 2)
-        Gram.of(MAP, X, CLASSES).save(tmp_path / "new.npz")
+        summary_of(Gram, MAP, X, CLASSES).save(tmp_path / "new.npz")
         monkeypatch.undo()
         with pytest.raises(ValueError, match="format version 2"):
             Gram.load(tmp_path / "new.npz")
 
     def test_a_failed_write_leaves_the_old_file(self, tmp_path, monkeypatch):
         file = tmp_path / "part.npz"
-        summary = Gram.of(MAP, X, CLASSES)
+        summary = summary_of(Gram, MAP, X, CLASSES)
         summary.save(file)
         before = file.read_bytes()
 

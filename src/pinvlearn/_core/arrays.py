@@ -207,17 +207,6 @@ WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
 to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
-def row_slices(n_rows: int, n_columns: int) -> list[slice]:
-    """Rows in blocks large enough that adding their p × p products costs little beside them.
-
-    Those of wide maps are added in place, and are small.
-    """
-    size = 2 * MIN_BLOCK_ROWS
-    if n_columns > WIDE:
-        size = min(max(BLOCK_ENTRIES // n_columns, LEAST_ROWS), MIN_BLOCK_ROWS)
-    return slices(0, n_rows, size)
-
-
 def slices(start: int, stop: int, size: int) -> list[slice]:
     """start … stop in pieces of the given size."""
     return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]

@@ -13,6 +13,7 @@ from pinvlearn._core.threads import in_threads
 from pinvlearn.cli._data import Data
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import take_rows
+from pinvlearn.learners._ledger import mark_prepared
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.summaries import fingerprint, fold
 
@@ -51,8 +52,7 @@ def fit(pipeline: Pipeline, X: Any, y: Any, source: str) -> None:
         raise UserError(f"--updatable does not belong to {type(learner).__name__}.", USAGE)
     learner.fit_blocks(RowBlocks(columns.fit_transform(X), y), source=source)
     # Sums of inputs that were scaled otherwise must not be added to these.
-    schema = replace(learner.summary_.schema, prepared=fingerprint(columns))
-    learner.summary_ = replace(learner.summary_, schema=schema)
+    mark_prepared(learner, fingerprint(columns))
 
 
 def learner_of(model: Any, path: Path) -> Any:

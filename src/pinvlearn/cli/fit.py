@@ -132,8 +132,10 @@ def fit(
 
         _updating.fit(pipeline, X, y, _updating.source_of(data))
     else:
+        from pinvlearn.learners._ledger import close_ledger
+
         pipeline.fit(X, y)
-        vars(learner).pop("_kept", None)  # a file of p² more numbers is for --updatable
+        close_ledger(learner)  # a file of p² more numbers is for --updatable
     seconds = time.perf_counter() - start
     for message in learner.report_.notes:
         output.note(message)

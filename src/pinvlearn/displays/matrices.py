@@ -26,6 +26,7 @@ class ReorderingDisplay:
     Parameters
     ----------
     A : array or sparse array of shape (m, n)
+        The matrix; only where it is zero matters.
     order : Reordering, optional
         What `hub_spoke` found; without it A is drawn as it is.
 
@@ -62,11 +63,43 @@ class ReorderingDisplay:
     def from_matrix(
         cls, A: Matrix, *, hub_ratio: float = 0.01, ax: "Axes | None" = None, **kwargs: Any
     ) -> Self:
-        """Reorder A by `hub_spoke` and draw it; `kwargs` go to `plot`."""
+        """Reorder a matrix by `hub_spoke` and draw it.
+
+        Parameters
+        ----------
+        A : array or sparse array of shape (m, n)
+            The matrix; only where it is zero matters.
+        hub_ratio : float, default=0.01
+            Share of the rows and of the columns that a round takes out as hubs.
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        ReorderingDisplay
+            The drawn display.
+        """
         return cls(A, hub_spoke(A, hub_ratio)).plot(ax=ax, **kwargs)
 
     def plot(self, ax: "Axes | None" = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.imshow``."""
+        """Draw the matrix and the borders of its order.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        name : str, optional
+            Title of the axes.
+        **kwargs : dict
+            Passed to matplotlib's ``Axes.imshow``.
+
+        Returns
+        -------
+        ReorderingDisplay
+            The display itself, with its attributes set.
+        """
         ax = axes(ax)
         m, n = self.A.shape
         rows, columns = self.A.nonzero()
@@ -101,6 +134,7 @@ class DegreeDisplay:
     Parameters
     ----------
     A : array or sparse array of shape (m, n)
+        The matrix; only where it is zero matters.
 
     Attributes
     ----------
@@ -127,11 +161,41 @@ class DegreeDisplay:
 
     @classmethod
     def from_matrix(cls, A: Matrix, *, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Count the non-zeros of A and draw them; `kwargs` go to `plot`."""
+        """Count the non-zeros of a matrix and draw the counts.
+
+        Parameters
+        ----------
+        A : array or sparse array of shape (m, n)
+            The matrix; only where it is zero matters.
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        DegreeDisplay
+            The drawn display.
+        """
         return cls(A).plot(ax=ax, **kwargs)
 
     def plot(self, ax: "Axes | None" = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        """Draw one mark for each number of non-zeros that occurs.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        name : str, optional
+            Title of the axes.
+        **kwargs : dict
+            Passed to matplotlib's ``Axes.plot``.
+
+        Returns
+        -------
+        DegreeDisplay
+            The display itself, with its attributes set.
+        """
         ax = axes(ax)
         lines = []
         for what, degrees in (("rows", self.row_degrees), ("columns", self.column_degrees)):

@@ -82,12 +82,44 @@ class ConvergenceDisplay:
         stops: Mapping[str, int] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the errors of a `RangeBasis` (or the plain sequence); `kwargs` go to `plot`."""
+        """Draw the errors of a basis.
+
+        Parameters
+        ----------
+        basis : RangeBasis or array of shape (columns + 1,)
+            What `range_basis` found, or its errors alone.
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        stops : mapping of str to int, optional
+            Name of a stop rule → the number of columns at which it stopped.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The drawn display.
+        """
         errors = basis.errors if isinstance(basis, RangeBasis) else basis
         return cls(errors, stops=stops).plot(ax=ax, **kwargs)
 
     def plot(self, ax: "Axes | None" = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        """Draw the curve and its stops.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        name : str, optional
+            The curve's name in the legend.
+        **kwargs : dict
+            Passed to matplotlib's ``Axes.plot``.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The display itself, with its attributes set.
+        """
         ax = axes(ax)
         # An exact basis ends at zero, which a log axis lacks: draw it at the least error above it.
         errors = np.maximum(self.errors, self.errors[self.errors > 0].min(initial=np.inf))
@@ -164,7 +196,22 @@ class AlphaPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw the path of a fitted learner, or of the last step of a fitted Pipeline."""
+        """Draw the path of a fitted learner.
+
+        Parameters
+        ----------
+        estimator : learner or Pipeline
+            Fitted; of a Pipeline the last step is drawn.
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        AlphaPathDisplay
+            The drawn display.
+        """
         learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
         check_is_fitted(learner)
         alphas = getattr(learner, "alphas_", None)
@@ -181,7 +228,20 @@ class AlphaPathDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        """Draw the path and the chosen alpha.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to matplotlib's ``Axes.plot``.
+
+        Returns
+        -------
+        AlphaPathDisplay
+            The display itself, with its attributes set.
+        """
         ax = axes(ax)
         order = np.argsort(self.alphas)
         alphas, scores = self.alphas[order], self.scores[order]
@@ -212,6 +272,7 @@ class SizePathDisplay:
     Parameters
     ----------
     sizes : array of shape (n_sizes,)
+        Numbers of units or directions.
     scores : array of shape (n_sizes,) or (n_alphas, n_sizes)
         Larger is better.
     size : int
@@ -261,7 +322,22 @@ class SizePathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw the sizes of a fitted learner, or of the last step of a fitted Pipeline."""
+        """Draw the sizes among which a fitted learner chose.
+
+        Parameters
+        ----------
+        estimator : learner or Pipeline
+            Fitted; of a Pipeline the last step is drawn.
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        SizePathDisplay
+            The drawn display.
+        """
         learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
         check_is_fitted(learner)
         if not hasattr(learner, "size_scores_"):
@@ -282,7 +358,20 @@ class SizePathDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw on `ax` or on new axes; `kwargs` go to matplotlib's ``Axes.plot``."""
+        """Draw one curve for each ridge, and the chosen size.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to matplotlib's ``Axes.plot``.
+
+        Returns
+        -------
+        SizePathDisplay
+            The display itself, with its attributes set.
+        """
         ax = axes(ax)
         finite = np.where(np.isfinite(self.scores), self.scores, np.nan)
         self.lines_ = []

@@ -8,17 +8,28 @@ task of the graph, not by `scatter`, which would not survive the loss of its wor
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import dask
 
 from pinvlearn import summaries
+from pinvlearn._core.arrays import slices
 from pinvlearn._core.threads import as_worker, one_blas_thread
+from pinvlearn.engines.local import BlockFunction, BlockRows
+from pinvlearn.engines.plan import Plan, of_pieces
+from pinvlearn.summaries import Schema, Summary
+from pinvlearn.summaries.tree import Merging, Node
+
+T = TypeVar("T")
+
+BATCH = 256
+"""Blocks whose parts of a gradient, p × t numbers for some thousand rows, come back at once."""
 
 
-def fold(plan: Any, blocks: Sequence[Any], source: str) -> Any:
+def fold(plan: Plan, blocks: Sequence[Any], source: str) -> Summary:
     """The summary of all blocks; a block is a delayed (X, y[, w]) or a tuple of delayed parts.
 
     Only log₂(blocks) partial sums come back to the client.
@@ -26,16 +37,33 @@ def fold(plan: Any, blocks: Sequence[Any], source: str) -> Any:
     # A fresh name: what an earlier fit left on the cluster must not stand for this one's map.
     shared = dask.delayed(plan, name=f"plan-{uuid4().hex}", traverse=False)
     summarise, merge = dask.delayed(_summary, pure=False), dask.delayed(operator.add, pure=False)
-    nodes = [summarise(shared, block, (source, number)) for number, block in enumerate(blocks)]
-    whole = []
-    while nodes:
-        if len(nodes) % 2:
-            whole.append(nodes.pop())
-        nodes = [merge(a, b) for a, b in zip(nodes[::2], nodes[1::2], strict=True)]
-    return summaries.fold(computed(whole))
+    tasks = Merging(merge)
+    for number, block in enumerate(blocks):
+        tasks.add(Node(source, 0, number), summarise(shared, block, (source, number)))
+    return summaries.fold(_computed(tasks.held))
 
 
-def computed(tasks: Sequence[Any]) -> Sequence[Any]:
+def rows(plan: Plan, schema: Schema, blocks: Sequence[Any]) -> BlockRows:
+    """The rows once more, read and worked on by Dask's workers."""
+    return _DaskRows(tuple, schema, plan=plan, delayed=blocks)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _DaskRows(BlockRows):
+    plan: Plan
+    delayed: Sequence[Any]
+
+    def each(self, function: BlockFunction[T]) -> Iterator[T]:
+        """function(H, Y, weights) of every piece of every block, in order."""
+        shared = dask.delayed((self.plan, self.schema, function), pure=False, traverse=False)
+        of_block = dask.delayed(_of_pieces, pure=False)
+        tasks = [of_block(shared, number, block) for number, block in enumerate(self.delayed)]
+        for batch in slices(0, len(tasks), BATCH):
+            for pieces in _computed(tasks[batch]):
+                yield from pieces
+
+
+def _computed(tasks: Sequence[Any]) -> Sequence[Any]:
     """The results of tasks, with one BLAS thread each."""
     with (
         # Dask warns of graphs above 10 MB and advises to scatter; see above.
@@ -49,3 +77,9 @@ def computed(tasks: Sequence[Any]) -> Sequence[Any]:
 def _summary(plan: Any, block: Any, block_id: tuple[str, int]) -> Any:
     with as_worker():
         return plan.summary(*block, block_id=block_id)
+
+
+def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:
+    plan, schema, function = shared
+    with as_worker():
+        return of_pieces(plan, schema, function, number, block)

@@ -1,4 +1,4 @@
-"""Blocks of rows on this machine: evaluated in threads, merged along a fixed tree.
+"""Blocks of rows on this machine: worked on in threads, merged along a fixed tree.
 
 Each block is worked on by one Python thread with BLAS held to one thread, so the result's bits
 depend on the rows and the block size alone, not on the number of threads.
@@ -6,106 +6,224 @@ depend on the rows and the block size alone, not on the number of threads.
 
 from __future__ import annotations
 
-import operator
+import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from pinvlearn._core.arrays import (
-    BLOCK_ENTRIES,
-    LEAST_ROWS,
-    MIN_BLOCK_ROWS,
-    WIDE,
-    Array,
-    Matrix,
-    is_sparse,
-    slices,
-)
+from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.progress import Rate, progress
 from pinvlearn._core.threads import in_threads
-from pinvlearn.summaries.products import Products, with_ones
+from pinvlearn.engines.plan import Plan, unpacked
+from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
+from pinvlearn.summaries.block import Block, raise_not_finite
+from pinvlearn.summaries.tree import merged
 
 T = TypeVar("T")
+BlockFunction = Callable[[Matrix, Array, Array | None], T]
 
 
 @dataclass(frozen=True, eq=False)
-class LocalRows:
-    """Rows (map(X), Y, weights) in blocks, produced when they are needed and never kept."""
+class BlockRows:
+    """Rows (H, Y, weights) of blocks that can be read again; features are never kept.
 
-    map: Callable[[Matrix], Matrix]
-    X: Matrix
-    Y: Array
-    weights: Array | None
-    n_columns: int
+    Parameters
+    ----------
+    blocks : callable
+        All blocks, in order, as often as it is called.
+    schema : Schema
+        With the classes of all of them.
+    n_jobs : int or None
+        Threads; None for as many as are allowed.
+    """
+
+    blocks: Callable[[], Iterable[Block]]
+    schema: Schema
     n_jobs: int | None = None
 
-    @cached_property
-    def _wide(self) -> bool:
-        """Whether the features are many, and dense."""
-        if self.n_columns <= WIDE:
-            return False
-        return not (is_sparse(self.X) and is_sparse(self.map(self.X[:1])))
+    @property
+    def n_rows(self) -> int:
+        """How many they are."""
+        return sum(len(block) for block in self.blocks())
 
     @property
-    def _slices(self) -> list[slice]:
-        size = max(MIN_BLOCK_ROWS, self.n_columns)
-        if self._wide:
-            size = min(max(BLOCK_ENTRIES // self.n_columns, LEAST_ROWS), MIN_BLOCK_ROWS)
-        return slices(0, len(self.Y), size)
+    def n_columns(self) -> int:
+        """Columns of H."""
+        return self.schema.n_columns
 
-    def each(self, function: Callable[[Matrix, Array, Array | None], T]) -> Iterator[T]:
-        """function(H, Y, weights) of every block, in row order."""
+    @cached_property
+    def Y(self) -> Array:
+        """Targets of all rows."""
+        return np.vstack([block.Y for block in self.blocks()])
 
-        def of_block(rows: slice) -> T:
-            weights = None if self.weights is None else self.weights[rows]
-            return function(self.map(self.X[rows]), self.Y[rows], weights)
+    def each(self, function: BlockFunction[T]) -> Iterator[T]:
+        """function(H, Y, weights) of every piece, in row order."""
 
-        yield from in_threads(of_block, self._slices, self.n_jobs)
+        def of_piece(item: tuple[Block, slice]) -> T:
+            piece = item[0].part(item[1])
+            return function(piece.H, piece.Y, piece.weights)
 
-    def fold(
-        self, function: Callable[[Matrix, Array, Array | None], T], merge: Callable[[T, T], T]
-    ) -> T:
-        """The merged results of all blocks; `merge` may reuse its left operand."""
-        return tree(self.each(function), merge)
+        return in_threads(of_piece, self._cuts(), self.n_jobs)
 
-    def products(self) -> Products:
-        """The second moments of all rows.
+    def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
+        """The merged results of all pieces; `merge` may reuse its left operand."""
+        return merged(self.each(function), merge)
 
-        A wide map's is added to block by block, each by all threads: memory is one p × p array and
-        a block, whatever the number of rows or threads.
+    def summary(self) -> Gram:
+        """The sums over all rows.
+
+        Those of a wide map are added to block by block, each by all threads: memory is one p × p
+        array and a block, whatever the number of rows or threads.
         """
-        if not self._wide:
-            return self.fold(Products.of, operator.iadd)
-        total = Products.zeros(self.n_columns, self.Y.shape[1])
-        room = np.empty((self._slices[0].stop, self.n_columns))
-        for rows in self._slices:
-            H, T = room[: rows.stop - rows.start], with_ones(self.Y[rows])
-            root = None if self.weights is None else np.sqrt(self.weights[rows])[:, None]
+        head = next(iter(self.blocks()))
+        if head.wide:
+            products = Products.in_place(self.blocks(), partial(in_threads, n_jobs=self.n_jobs))
+        else:
 
-            def evaluate(part: slice, H: Array = H, start: int = rows.start) -> None:
-                H[part.start - start : part.stop - start] = self.map(self.X[part])
+            def of_piece(item: tuple[Block, slice]) -> Products:
+                return Products.of(item[0].part(item[1]))
 
-            for _ in in_threads(evaluate, slices(rows.start, rows.stop, LEAST_ROWS), self.n_jobs):
-                pass
-            if root is not None:
-                H *= root
-                T *= root
-            total.add_rows(H, T, lambda add, panels: in_threads(add, panels, self.n_jobs))
-        return total
+            products = merged(in_threads(of_piece, self._cuts(), self.n_jobs), Products.added)
+        if not products.finite:
+            self.raise_not_finite()
+        return Gram(products, self.schema, (), float(self.n_rows), products.magnitude)
+
+    def raise_not_finite(self) -> None:
+        """Name the feature that is not finite."""
+        raise_not_finite(block.part(rows) for block, rows in self._cuts())
+
+    def _cuts(self) -> Iterable[tuple[Block, slice]]:
+        """Every piece as a block and its rows, which are taken where they are worked on."""
+        blocks = self.blocks()
+        cuts = ((block, rows) for block in blocks for rows in block.cuts())
+        return list(cuts) if isinstance(blocks, tuple) else cuts
 
 
-def tree(items: Iterable[T], merge: Callable[[T, T], T]) -> T:
-    """Merge along the binary tree over positions, holding at most log₂(count) partial results."""
-    partial: list[tuple[int, T]] = []
-    for item in items:
-        size = 1
-        while partial and partial[-1][0] == size:
-            item = merge(partial.pop()[1], item)
-            size *= 2
-        partial.append((size, item))
-    _, result = partial.pop()
-    while partial:
-        result = merge(partial.pop()[1], result)
-    return result
+def rows_in_memory(
+    map: Callable[[Matrix], Matrix],
+    X: Matrix,
+    Y: Array,
+    weights: Array | None,
+    n_columns: int,
+    n_jobs: int | None = None,
+) -> BlockRows:
+    """All rows as one block, whose targets are the numbers Y."""
+    schema = Schema("targets", X.shape[1], Y.shape[1], n_columns, one_target=False)
+    return rows_of_block(Block(map, X, Y, weights, schema), n_jobs)
+
+
+def rows_of_block(block: Block, n_jobs: int | None = None) -> BlockRows:
+    """The rows of a block that is in memory."""
+    return BlockRows(lambda: (block,), block.schema, n_jobs)
+
+
+class Reader:
+    """Blocks of an iterable, or of a sequence at the positions that are needed."""
+
+    def __init__(self, blocks: Any) -> None:
+        self._blocks = blocks
+        self._indexed = hasattr(blocks, "__getitem__") and hasattr(blocks, "__len__")
+        self.repeatable = self._indexed or iter(blocks) is not blocks
+        self.total = len(blocks) if hasattr(blocks, "__len__") else None
+        self._read: list[Any] = []
+        self._rest: Iterator[Any] = iter(())
+
+    def head(self) -> tuple[Any, Any]:
+        """X and y of the first block that has rows."""
+        self._rest = self._all()
+        for number, block in enumerate(self._rest):
+            self._read.append(block)
+            X, y, _ = unpacked(block, number)
+            if (X.shape[0] if hasattr(X, "shape") else len(X)) > 0:
+                return X, y
+        raise ValueError("there is no block with rows to learn from.")
+
+    def blocks(self, skip: Callable[[int], bool]) -> Iterator[tuple[int, Callable[[], Any]]]:
+        """Number and reader of all blocks but those to skip; only a sequence waits to be read."""
+        if self._indexed:
+            self._read.clear()  # so that it is not kept
+            for number in range(len(self._blocks)):
+                if not skip(number):
+                    yield number, partial(self._blocks.__getitem__, number)
+            return
+        for number, block in enumerate(itertools.chain(self._read, self._rest)):
+            if number < len(self._read):
+                self._read[number] = None  # so that it is not kept
+            if not skip(number):
+                yield number, partial(_itself, block)
+
+    def rows(self, plan: Plan, schema: Schema, n_jobs: int | None) -> BlockRows | None:
+        """All rows once more, or None where they can be read once only."""
+
+        def blocks() -> Iterator[Block]:
+            again = replace(plan, schema=schema)
+            return (again.block(*unpacked(block, i)) for i, block in enumerate(self._all()))
+
+        return BlockRows(blocks, schema, n_jobs) if self.repeatable else None
+
+    def _all(self) -> Iterator[Any]:
+        """In order; a sequence ends at its length, also one that never raises IndexError."""
+        return itertools.islice(iter(self._blocks), self.total)
+
+
+def _itself(block: Any) -> Any:
+    return block
+
+
+def fold(
+    plan: Plan,
+    reader: Reader,
+    source: str,
+    *,
+    n_jobs: int | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    interval: float = 60.0,
+    quiet: bool = True,
+) -> Summary:
+    """The summary of all blocks, by threads of this process; it can be interrupted and resumed."""
+
+    def of_block(item: tuple[int, Callable[[], Any]]) -> Summary:
+        number, read = item
+        return plan.summary(*unpacked(read(), number), (source, number))
+
+    sums = _resumed(checkpoint, plan, source)
+    todo = reader.blocks(lambda number: sums.counted((source, number)))
+    written, rate = time.monotonic(), Rate()
+    try:
+        with progress(reader.total, quiet=quiet) as show:
+            for summary in in_threads(of_block, todo, n_jobs):
+                sums.add(summary)
+                rate.add(summary.n_rows)
+                done = sums.n_blocks
+                show(done, rate.label(reader.total and reader.total - done))
+                if checkpoint is not None and time.monotonic() - written >= interval:
+                    sums.save(checkpoint)
+                    written = time.monotonic()
+    finally:  # a bad block or an interruption costs nothing that was done
+        if checkpoint is not None and len(sums):
+            sums.save(checkpoint)
+    return sums.result()
+
+
+def _resumed(checkpoint: str | PathLike[str] | None, plan: Plan, source: str) -> Tree:
+    """The partial sums of a checkpoint, if there is one and it belongs to this fit."""
+    if checkpoint is None or not Path(checkpoint).exists():
+        return Tree()
+    sums = Tree.load(checkpoint)
+    try:
+        for schema in sums.schemas:
+            plan.schema.united(schema)
+        if sums.sources - {source}:
+            raise ValueError(f"its blocks are of {sorted(sums.sources)}, not of {source!r}.")
+    except ValueError as error:
+        raise ValueError(
+            f"the checkpoint {checkpoint} belongs to another fit: {error} Give another file, or "
+            "remove it to start anew."
+        ) from error
+    return sums

@@ -119,6 +119,7 @@ class CSVBlocks:
     rows : int, default=65536
         Rows per block.  A block ends with its file.
     delimiter : str, default=","
+        What parts the columns.
     target_type : str, optional
         Type of the target as pyarrow names it, such as "string", "int64" or "float64"; None judges
         by the first rows of each file.
@@ -217,6 +218,7 @@ class NpyBlocks(Sequence[Block]):
     X, y : path
         Files as `numpy.save` writes them, with one row each for every sample.
     sample_weight : path, optional
+        A file of one weight for each row.
     rows : int, default=65536
         Rows per block.
 

@@ -8,16 +8,23 @@ Spark's own retries are all there is.
 
 from __future__ import annotations
 
+import itertools
+import operator
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from pinvlearn import summaries
 from pinvlearn._core.threads import as_worker
+from pinvlearn.engines.local import BlockFunction, BlockRows
+from pinvlearn.engines.plan import Plan, of_pieces, unpacked
+from pinvlearn.summaries import Schema, Summary
+
+T = TypeVar("T")
 
 TASKS_PER_CORE = 2
 """At most so many tasks for each core: a second evens out what cores get, and more would send more
@@ -93,17 +100,39 @@ class SourceBlocks:
         return _received(self.session.range(0, tasks, 1, tasks).mapInArrow(run, "result binary"))
 
 
-def fold(plan: Any, blocks: FrameBlocks | SourceBlocks) -> Any:
+def fold(plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Summary:
     """The summary of all blocks; a task sends the nodes of the tree that it could complete."""
     source = blocks.source
 
     def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         tree = summaries.Tree()
         for number, block in mine:
-            tree.add(plan.summary(*block, block_id=(source, number)))
+            tree.add(plan.summary(*unpacked(block, number), (source, number)))
         yield from tree.nodes
 
     return summaries.fold(blocks.mapped(work))
+
+
+def rows(plan: Plan, schema: Schema, blocks: FrameBlocks | SourceBlocks) -> BlockRows:
+    """The rows once more, read and worked on by Spark's workers."""
+    return _SparkRows(tuple, schema, plan=plan, remote=blocks)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _SparkRows(BlockRows):
+    plan: Plan
+    remote: FrameBlocks | SourceBlocks
+
+    def each(self, function: BlockFunction[T]) -> Iterator[T]:
+        """function(H, Y, weights) of every piece of every block, in order."""
+        plan, schema = self.plan, self.schema
+
+        def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+            for number, block in mine:
+                yield number, of_pieces(plan, schema, function, number, block)
+
+        results = sorted(self.remote.mapped(work), key=operator.itemgetter(0))
+        return itertools.chain.from_iterable(pieces for _, pieces in results)
 
 
 def _tasks(numbers: Any, session: Any) -> tuple[int, int]:

@@ -152,6 +152,10 @@ class Beside:
         """Hidden units and inputs."""
         return int(self.hidden.n_columns) + self.n_inputs
 
+    def first(self, count: int) -> Beside:
+        """The map with the first hidden units only; the links stay."""
+        return Beside(self.hidden.first(count), self.n_inputs)
+
     def __call__(self, X: Matrix) -> Array:
         return np.hstack([self.hidden(X), X.toarray() if is_sparse(X) else X])
 

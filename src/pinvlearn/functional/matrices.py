@@ -29,7 +29,7 @@ from pinvlearn._validation import (
     check_solver,
     check_stop,
 )
-from pinvlearn.engines.local import LocalRows
+from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.linalg import error as _error
 from pinvlearn.linalg import rangefinder as _rangefinder
 from pinvlearn.linalg import reorder as _reorder
@@ -90,6 +90,7 @@ def svd(
     Returns
     -------
     SVD
+        The factors, and a report of how they were found.
 
     Examples
     --------
@@ -137,14 +138,31 @@ def pinv(
     """Moore-Penrose pseudo-inverse as an operator, exact, low-rank or regularised.
 
     V diag(g(s)) Uᵀ with g(s) = 1/s above the cut-off, or s/(s² + alpha); never formed as a matrix
-    unless ``to_array()`` is called.  All parameters but two are those of `svd`.
+    unless ``to_array()`` is called.
 
     Parameters
     ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        float32 stays float32; everything else is computed in float64.
+    rank : int, optional
+        Number of singular values to keep; all if neither it, `rank_ratio` nor `stop` is given.
     rcond : float, optional
         Singular values at or below rcond·s[0] count as zero; eps·max(m, n) by default.
     alpha : float
         Ridge; 1/C of the extreme learning machine's papers.
+    rank_ratio : float, optional
+        The rank as a fraction of min(m, n), rounded up.
+    stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
+        Let the rank grow until this rule is satisfied.
+    solver : str
+        How the decomposition is found, as in `svd`.
+    rng : None, int or numpy.random.Generator
+        Random stream.
+
+    Returns
+    -------
+    PseudoInverse
+        An operator of shape (n, m).
 
     Examples
     --------
@@ -170,6 +188,7 @@ class Solution:
     Attributes
     ----------
     coef : array of shape (n,) or (n, t)
+        The minimiser, of the shape that Y asks for.
     rank : int
         Directions of A that took part.
     residual_norms : array of shape () or (t,)
@@ -178,6 +197,7 @@ class Solution:
         Ratio of the largest to the smallest singular value that took part (an upper bound from
         the factor where no spectrum was computed).
     report : Report
+        What was done, why and how exactly.
     """
 
     coef: Array
@@ -201,7 +221,9 @@ def lstsq(
     Parameters
     ----------
     A : array or sparse array of shape (m, n)
+        A LinearOperator is turned into an array first.
     Y : array of shape (m,) or (m, t)
+        Right-hand sides.
     alpha : float
         Ridge.
     rcond : float, optional
@@ -209,6 +231,13 @@ def lstsq(
     solver : str or object
         ``"exact"``, ``"qr"``, ``"cholesky"``, ``"gram"``, ``"adaptive"``, ``"adaptive-flat"`` or
         ``"auto"``, as for the learners; see `pinvlearn.readout.solvers`.
+    rng : None, int or numpy.random.Generator
+        Random stream of the randomised solvers.
+
+    Returns
+    -------
+    Solution
+        The minimiser, its residuals, and a report of how it was found.
 
     Examples
     --------
@@ -232,7 +261,7 @@ def lstsq(
     scale, unit = power_of_two_scale(A), power_of_two_scale(targets)
     H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
     ridge = alpha * scale * scale
-    rows = LocalRows(lambda X: X, H, T, None, A.shape[1])
+    rows = rows_in_memory(lambda X: X, H, T, None, A.shape[1])
     problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
     with lapack_threads(min(A.shape)):
         readout = solve(problem, how, min(ridge, MOST_RIDGE))
@@ -259,11 +288,13 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
     Parameters
     ----------
     A : array, sparse array or LinearOperator of shape (m, n)
+        The matrix whose columns are to be spanned.
     stop : Tolerance, FlatGradient, Rank, Energy or callable
         A callable gets the errors after 0 … j columns and answers True to stop at j.
     block : int, optional
         Samples per block; by default it grows with the basis.
     rng : None, int or numpy.random.Generator
+        Random stream.
 
     Returns
     -------
@@ -306,6 +337,7 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
     Returns
     -------
     Reordering
+        The order of rows and columns, and where hubs and blocks begin.
 
     Examples
     --------
@@ -331,6 +363,20 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
 def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = None) -> float:
     """‖A - approx‖₂ by block power iteration: from below, usually to 1 %.
 
+    Parameters
+    ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        The matrix itself.
+    approx : SVD, RangeBasis or array of shape (m, n)
+        What stands for it; a basis stands for Q·Qᵀ·A.
+    rng : None, int or numpy.random.Generator
+        Start of the iteration.
+
+    Returns
+    -------
+    float
+        The largest singular value of the difference.
+
     Examples
     --------
     >>> import numpy as np, pinvlearn as pl
@@ -345,6 +391,18 @@ def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = No
 
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
     """‖A - approx‖_F, exactly, from products with blocks of unit vectors.
+
+    Parameters
+    ----------
+    A : array, sparse array or LinearOperator of shape (m, n)
+        The matrix itself.
+    approx : SVD, RangeBasis or array of shape (m, n)
+        What stands for it; a basis stands for Q·Qᵀ·A.
+
+    Returns
+    -------
+    float
+        Root of the sum of squares of the difference.
 
     Examples
     --------

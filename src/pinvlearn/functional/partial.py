@@ -48,11 +48,13 @@ def partial_svd(
     rows, cols, values : arrays of shape (n,)
         The known entries, in any order; `as_triplets` makes them from a matrix.
     shape : (int, int)
+        Of the whole matrix.
     rank : int
         Number of factors, at most min(shape).
     init : float, optional
         Deviation of the Gaussian start; 1/√rank.
     learning_rate : float
+        Step of the descent, in the first epoch.
     annealing : float, optional
         Epochs after which the rate is halved: rate / (1 + epoch/annealing); max_epochs/10.
     alpha : float
@@ -141,6 +143,13 @@ def as_triplets(X: Any) -> tuple[IntArray, IntArray, Array]:
     X : sparse array, masked array or array of shape (m, n)
         Known are the explicit entries of a sparse array (zeros included), what a masked array does
         not mask, and what is not NaN in any other array or frame.
+
+    Returns
+    -------
+    rows, cols : integer arrays of shape (n,)
+        Where the known entries stand.
+    values : array of shape (n,)
+        What they are.
 
     Examples
     --------

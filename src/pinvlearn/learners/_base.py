@@ -1,179 +1,97 @@
-"""The read-out that every learner shares: fit and predict are written here, once.
+"""The read-out that every learner shares: fit, predict, and rows that come and go.
 
 A learner is a feature map and this.  It says how to draw its map; everything after that (targets,
-weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for all.
+weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for all.  What it has
+learned from is in the ledger that it holds.
 """
 
 from __future__ import annotations
 
-import inspect
+import os
 import warnings
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.optimize
-import scipy.special
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, column_or_1d, compute_class_weight
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn._validation import (
     check_alpha,
+    check_block,
     check_choice,
-    check_finite,
+    check_decay,
     check_in_memory,
     check_jobs,
+    check_rows,
+    check_rows_and_targets,
     check_solver,
+    check_weights,
     generator,
+    warn_of_scales,
 )
-from pinvlearn.engines.local import LocalRows
-from pinvlearn.features.kernels import Whitened
-from pinvlearn.learners._kept import kept_of
-from pinvlearn.learners._state import rows_of_new_fit, unchanged_on_failure
-from pinvlearn.learners._updates import Updating
+from pinvlearn.engines.local import Reader, fold, rows_in_memory, rows_of_block
+from pinvlearn.engines.plan import Plan, source_name
+from pinvlearn.features import FeatureMap
+from pinvlearn.learners._ledger import (
+    Ledger,
+    Solved,
+    can_go_on,
+    can_learn_in_pieces,
+    has_leave_one_out,
+    with_classes,
+)
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.learners._targets import (
+    Targets,
+    class_attributes,
+    class_schema,
+    coded,
+    decided,
+    number_attributes,
+    number_schema,
+    one_column,
+    probabilities,
+    score_of,
+)
 from pinvlearn.readout.choose import Alpha
-from pinvlearn.readout.problem import Problem, Score
+from pinvlearn.readout.problem import Problem, Rows, Score
 from pinvlearn.readout.solve import Readout, solve
-from pinvlearn.readout.solvers import SOLVERS
-from pinvlearn.summaries import Schema
-
-ROUNDING = 1e-7
-"""A column whose deviation is below this part of its entries counts as constant: the deviation is
-taken from sums of squares, without a copy of X, and has no more digits."""
-
-SCALE_RATIO = 1000.0
-"""Ratio of feature scales above which a fit warns: distances and sums see only the largest."""
-
-PARAMETERS = {
-    "alpha": """
-    alpha : "auto", float or array, default="auto"
-        Ridge (1/C and 1/v of the papers).  A number is obeyed, 0 being the papers'
-        pseudo-inverse; an array is a path from which leave-one-out chooses; "auto" is a path of
-        31 values, chosen from by exact leave-one-out (by generalised cross-validation where
-        `loo_scoring` is None).""",
-    "solver": """
-    solver : str or object, default="auto"
-        "exact" (the SVD), "adaptive" and "adaptive-flat" ([JL19] Algorithm 5 with the tolerance
-        and the gradient stop), "cholesky", "gram", "qr", "randomized" ([MW15] Eq. (19)), "auto", or
-        an object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
-    "direct_links": """
-    direct_links : bool, default=False
-        Put the inputs beside the hidden units, so that the linear part is learned as such.""",
-    "class_weight": """
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes.""",
-    "loo_scoring": """
-    loo_scoring : {"mse"} or None, default="mse"
-        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
-        no `predict_interval`.""",
-    "n_jobs": """
-    n_jobs : int, default=None
-        Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The
-        result does not depend on it.""",
-    "random_state": """
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the feature map and of the randomised solvers.""",
-}
-"""Parameters that several learners share, as their docstrings describe them."""
-
-CLASSIFIER_SCORING = """
-    loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
-        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
-        no `predict_proba`."""
-
-ATTRIBUTES = """
-    Attributes
-    ----------
-    coef_ : array of shape (n_targets, n_units) or (n_units,)
-        Weights of the units `map_` gives.
-    intercept_ : float or array of shape (n_targets,)
-        Unpenalised.
-    alpha_ : float
-        The ridge used.
-    alphas_ : array
-        The ridges it was chosen from.
-    loo_scores_ : array
-        Leave-one-out score of each of `alphas_` (larger is better); `gcv_scores_` where
-        `loo_scoring` is None and there was a path.
-    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
-        Output for each training row of the read-out fitted to all others, given the map.
-    rank_ : int
-        Directions that took part.
-    sizes_, size_alphas_, size_scores_ : arrays of shape (n_sizes,), (n_alphas,) and \
-            (n_alphas, n_sizes)
-        Where a size or a rank was chosen by leave-one-out: those judged, at which ridges, and
-        their scores (larger is better); `SizePathDisplay` draws them.
-    map_ : callable
-        The drawn feature map.
-    report_ : Report
-        What was done, why, how exactly, and how long it took.
-    summary_ : Gram or Triangle
-        Sums over the rows, to add to and take from: where they came in pieces (`partial_fit`,
-        `fit_blocks`, `fit_summary`), and after `fit` where the map keeps nothing of the rows and
-        there is a ridge.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn."""
+from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
+from pinvlearn.summaries import Schema, Summary, fingerprint
+from pinvlearn.summaries.block import Block
 
 
-def documented(cls: type) -> type:
-    """Fill shared parameters, in the order of the signature, and attributes into a docstring.
+class Fitted(NamedTuple):
+    """A map and the read-out on it, with what is left of the rows: their sums, or a copy of few."""
 
-    Everything is dedented first: Python 3.13 and later do so when they compile a docstring, earlier
-    ones do not, and a section indented otherwise than its neighbours is lost to whoever reads it.
-    """
-    texts = PARAMETERS | getattr(cls, "_parameter_docs", {})
-    if issubclass(cls, ClassifierMixin):
-        texts |= {"loo_scoring": CLASSIFIER_SCORING}
-    names = [name for name in inspect.signature(cls).parameters if name in texts]
-    shared = "\n".join(inspect.cleandoc(texts[name]) for name in names)
-    cls.__doc__ = (
-        inspect.cleandoc(cls.__doc__ or "")
-        .replace("{tail}", shared)
-        .replace("{attributes}", inspect.cleandoc(ATTRIBUTES))
-    )
-    return cls
+    map: FeatureMap
+    readout: Readout
+    notes: Iterable[str] = ()
+    summary: Summary | None = None
+    rows: Block | None = None
 
 
-class FeatureMap(Protocol):
-    """A drawn function X → H."""
+class ReadoutEstimator(BaseEstimator):
+    """fit, raw outputs, and rows that come and go; a subclass draws the map."""
 
-    @property
-    def n_columns(self) -> int:
-        """Number of features it gives."""
+    coef_ = Solved("Weights of the units.")
+    intercept_ = Solved("Unpenalised offset of the outputs.")
+    alpha_ = Solved("The ridge used.")
+    alphas_ = Solved("The ridges it was chosen from.")
+    rank_ = Solved("Directions that took part.")
+    report_ = Solved("What was done, why, how exactly, and how long it took.")
+    gcv_scores_ = Solved("Generalised cross-validation score of each of `alphas_`.")
+    loo_scores_ = Solved("Leave-one-out score of each of `alphas_`.")
+    loo_predictions_ = Solved("Output for each training row of the read-out fitted to all others.")
 
-    def __call__(self, X: Matrix) -> Matrix:
-        """Features of the rows of X."""
-
-
-def _has_leave_one_out(estimator: Any) -> bool:
-    fitted = vars(estimator)
-    if "loo_predictions_" in fitted:
-        return True
-    if "loo_scoring" not in estimator.get_params(deep=False):
-        raise AttributeError(
-            f"This needs leave-one-out predictions, which {type(estimator).__name__} never makes. "
-            "Use ELMClassifier, or put scikit-learn's CalibratedClassifierCV around it."
-        )
-    if "summary_" in fitted and estimator.loo_scoring is not None:
-        raise AttributeError(
-            "This needs leave-one-out predictions, and those need rows. A model that learned from "
-            "summaries (partial_fit, forget, merge, fit_blocks, fit_summary) keeps none; use fit."
-        )
-    if estimator.loo_scoring is None or "report_" in fitted:
-        raise AttributeError(
-            "This needs leave-one-out predictions, which a fit with loo_scoring=None does not "
-            'make. Fit with loo_scoring="mse" (or "accuracy" for a classifier).'
-        )
-    return True
-
-
-class ReadoutEstimator(Updating, BaseEstimator):
-    """fit and raw outputs of every learner; a subclass draws the map."""
+    # What a learner says of itself.
 
     def _draw_map(
         self, X: Matrix, y: Any, rng: np.random.Generator
@@ -181,22 +99,45 @@ class ReadoutEstimator(Updating, BaseEstimator):
         """The feature map for the training rows, and notes for the report."""
         raise NotImplementedError
 
-    def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
-        """Targets of shape (n, t), weights, and the score that leave-one-out uses."""
+    def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
+        """The schema of the targets, before any class is known, and y as an array."""
         raise NotImplementedError
 
-    def _take_schema(self, schema: Schema) -> None:
-        """Set what a summary says of the targets."""
+    def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
+        """What follows from a solution, coefficients first."""
         raise NotImplementedError
 
     @property
-    def _shape(self) -> tuple[int, ...]:
-        """The shape of one row's targets, as they were given."""
-        raise NotImplementedError
+    def _map_memory(self) -> str | None:
+        """What the map keeps of the rows it was drawn from; None if it keeps nothing."""
+        return None
 
-    def _decoded(self, readout: Readout) -> None:
-        """Set what follows from the solution."""
-        raise NotImplementedError
+    @property
+    def _intercept(self) -> bool:
+        """Whether there is a free intercept."""
+        return True
+
+    def _solver(self) -> Any:
+        return check_solver(self.solver, SOLVERS)
+
+    def _why_not_updatable(self) -> str | None:
+        """Why this learner cannot learn from summaries; None if it can."""
+        return None
+
+    def _sized(
+        self,
+        drawn: FeatureMap,
+        problem: Callable[[Callable[[Matrix], Matrix], int], Problem],
+        solver: Any,
+        alpha: Alpha,
+    ) -> tuple[FeatureMap, Any, list[str]]:
+        """The map and the solver to fit with, and notes; learners that size themselves override it.
+
+        `problem(function, n_columns)` makes the training rows' problem for a map.
+        """
+        return drawn, solver, []
+
+    # Fitting to rows in memory.
 
     def fit(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
         """Draw the feature map and solve for the weights of its units.
@@ -213,82 +154,406 @@ class ReadoutEstimator(Updating, BaseEstimator):
             Unchanged if the fit fails or is interrupted.
         """
         with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
+            forget_fit(self)
+            check_in_memory(X)
+            X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
+            weights = check_weights(sample_weight, X.shape[0], some=True)
+            if not self.__sklearn_tags__().input_tags.pairwise:
+                warn_of_scales(X)
+            schema, y = self._read_targets(y, X.shape[1])
+            targets = coded(schema, y, weights, self._class_weight)
+            found = self._fit_readout(X, y, targets, score_of(self.loo_scoring, targets.schema))
+            notes = tuple(found.notes)
+            schema = replace(targets.schema, n_columns=int(found.map.n_columns))
+            solution = self._solution_of(found.readout, schema, notes)
+            self._hold(
+                Ledger(
+                    found.map,
+                    schema,
+                    found.summary,
+                    rows=found.rows,
+                    solution=solution,
+                    notes=notes,
+                ),
+                like=y,
+            )
         return self
 
-    def _fit(self, X: Matrix, y: Any, sample_weight: Any) -> None:
-        check_in_memory(X)
-        X, y = rows_of_new_fit(self, X, y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        if not self.__sklearn_tags__().input_tags.pairwise:
-            _warn_of_scales(X)
-        Y, weights, score = self._encoded(y, sample_weight)
-        judge = score if self.loo_scoring is not None else None
-        self.map_, readout, notes = self._solved(X, y, Y, weights, judge)
-        self._map_notes = tuple(notes)
-        self._take(readout, notes)
-
-    def _take(self, readout: Readout, notes: Iterable[str]) -> None:
-        """Set the attributes of a solution."""
-        self.alpha_, self.alphas_, self.rank_ = readout.alpha, readout.alphas, readout.rank
-        self.report_ = replace(readout.report, notes=(*notes, *readout.report.notes))
-        if readout.leave_one_out is not None:
-            self.loo_scores_ = readout.scores
-        elif readout.scores is not None:
-            self.gcv_scores_ = readout.scores
-        self._decoded(readout)
-
-    def _solved(
-        self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
-    ) -> tuple[FeatureMap, Readout, list[str]]:
-        """The drawn map, the solution on its features, and notes for the report."""
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
+        """Draw the map, solve on its features, and keep what rows can be added to."""
         alpha, solver = check_alpha(self.alpha), self._solver()
         map_stream, solver_stream = generator(self.random_state).spawn(2)
         drawn, notes = self._draw_map(X, y, map_stream)
         n_jobs = check_jobs(self.n_jobs)
 
-        def problem(function: Callable[[Matrix], Matrix], n_columns: int) -> Problem:
-            rows = LocalRows(function, X, Y, weights, n_columns, n_jobs)
+        def block_of(function: Callable[[Matrix], Matrix], n_columns: int) -> Block:
+            schema = replace(targets.schema, n_columns=int(n_columns))
+            return Block(function, X, targets.T, targets.weights, schema)
+
+        def problem_of(function: Callable[[Matrix], Matrix], n_columns: int) -> Problem:
+            rows = rows_of_block(block_of(function, n_columns), n_jobs)
             return Problem(rows, self._intercept, score, solver_stream)
 
-        drawn, solver, more = self._sized(drawn, problem, solver, alpha)
-        final = problem(drawn, drawn.n_columns)
-        readout = solve(final, solver, alpha)
-        keep = self._why_nothing_is_kept() is None
-        self._kept = kept_of(final, X, Y, weights) if keep else None
-        return drawn, readout, [*notes, *more]
+        drawn, solver, more = self._sized(drawn, problem_of, solver, alpha)
+        problem = problem_of(drawn, drawn.n_columns)
+        readout = solve(problem, solver, alpha)
+        summary, rows = None, None
+        if self._why_nothing_is_kept() is None:
+            summary = problem.take_folded()
+            if summary is None and problem.is_wide:
+                rows = _copied(block_of(drawn, drawn.n_columns))
+        return Fitted(drawn, readout, [*notes, *more], summary, rows)
 
-    def _sized(
+    def _why_nothing_is_kept(self) -> str | None:
+        """Why `fit` leaves nothing that rows can be added to; None if it does."""
+        if self._why_not_updatable() is not None:
+            return self._why_not_updatable()
+        if self._map_memory is not None:
+            return f"{self._map_memory}, and with such a map the sums' p² numbers are not kept"
+        solver, alpha = self._solver(), check_alpha(self.alpha)
+        try:
+            kind = summary_kind(solver, alpha)
+        except ValueError as error:
+            return str(error)
+        if kind.offers != SUMS:
+            return (
+                'alpha=0 and the solvers "qr" and "exact" need an R factor, and fit keeps sums only'
+            )
+        return None
+
+    # Learning in pieces: the ledger is replaced, and solved for when it is next needed.
+
+    @available_if(can_go_on)
+    def partial_fit(
         self,
-        drawn: FeatureMap,
-        problem: Callable[[Callable[[Matrix], Matrix], int], Problem],
-        solver: Any,
-        alpha: Alpha,
-    ) -> tuple[FeatureMap, Any, list[str]]:
-        """The map and the solver to fit with, and notes; learners that size themselves override it.
+        X: Matrix,
+        y: Any,
+        classes: Any = None,
+        decay: float = 1.0,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Add rows; the solution is that of one fit to all rows, however they were cut up.
 
-        `problem(function, n_columns)` makes the training rows' problem for a map.
+        Goes on from `fit` where that keeps its sums: the map keeps nothing of the rows (random
+        layers, given centres and widths, inputs as they are) and there is a ridge, with the solver
+        "auto", "cholesky" or "gram".  From nothing, the map is drawn at the first call: a random
+        layer from the seed alone, centres from the rows of that call.  The weights are solved for
+        when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
+        which needs no rows; what needs rows, such as probabilities, is gone.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            A bad block raises and changes nothing that was learned.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Classes may appear at any time; one that comes late counts as absent before.
+        classes : array, optional
+            Classes that y may lack.  Not needed, even at the first call.
+        decay : float, default=1.0
+            Factor in (0, 1] on the weights of all rows added before.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
         """
-        return drawn, solver, []
+        decay = check_decay(decay)
+        with unchanged_on_failure(self):
+            ledger = self._held_ledger
+            if ledger is None:
+                plan = self._plan_from_head(X, y)
+                new = with_classes(plan.summary(X, y, sample_weight), classes)
+                self._begin(plan, new)
+            else:
+                new = self._plan_for_more().summary(X, y, sample_weight)
+                self._hold(ledger.add(new, decay=decay, classes=classes))
+        return self
 
-    def _solver(self) -> Any:
-        return check_solver(self.solver, SOLVERS)
+    @available_if(can_go_on)
+    def forget(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
+        """Take rows away again, as if they had never been added.
+
+        Exact to rounding for a map that keeps nothing of the rows (random layers, given centres)
+        and a given alpha.  Rows that were decayed are given with their present weight.  A summary
+        knows no rows: others than those added are noticed only where no rows could give what is
+        left.  A class stays known when its last row is forgotten.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows as they were added.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails: where more would be taken away than was added, and where
+            cancellation would leave too few digits.
+        """
+        check_is_fitted(self)
+        if self._map_memory is not None:
+            warnings.warn(
+                f"The rows' part in the solution is taken away, but {self._map_memory}: the map "
+                "still remembers rows. Use a random layer or given centres to forget all of them.",
+                UserWarning,
+                stacklevel=2,
+            )
+        old = self._plan_for_more().summary(X, y, sample_weight)
+        self._hold(self._ledger.forget(old))
+        return self
+
+    @available_if(can_go_on)
+    def merge(self, other: Any) -> Any:
+        """Add all rows that another model or summary has learned from.
+
+        Parameters
+        ----------
+        other : fitted learner, Gram or Triangle
+            With the same map; blocks that both have counted raise.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
+        """
+        check_is_fitted(self)
+        self._plan_for_more()  # refuses weights that rows of both would change
+        self._hold(self._ledger.add(_summary_of(other)))
+        return self
+
+    @available_if(can_learn_in_pieces)
+    def plan(self, X: Matrix = None, y: Any = None) -> Plan:
+        """What workers need to make summaries of blocks; this estimator is not changed.
+
+        Parameters
+        ----------
+        X, y : optional
+            The head of the data.  Centres are drawn from it; a random layer needs its columns
+            only.  Left out: the plan of this model, to summarise more rows for `merge`.
+
+        Returns
+        -------
+        plan : Plan
+            Its ``summary(X, y, sample_weight, block_id)`` is a pure function.
+        """
+        if X is not None:
+            return copy(self)._plan_from_head(X, y)
+        _summary_of(self)
+        return self._plan_for_more()
+
+    @available_if(can_learn_in_pieces)
+    def fit_summary(self, summary: Summary, plan: Plan | None = None) -> Any:
+        """Fit to the rows of a summary, which may have been made anywhere.
+
+        Parameters
+        ----------
+        summary : Gram or Triangle
+        plan : Plan, optional
+            The plan it was made with.  May be left out where this model has the same map already,
+            or can draw it from its seed.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
+        """
+        with unchanged_on_failure(self):
+            if plan is None:
+                plan = self._plan_of_summary(summary.schema)
+            elif plan.fingerprint != summary.schema.fingerprint:
+                raise ValueError("the summary was made with another map than that of the plan.")
+            self._begin(plan, summary)
+            self._solution()
+        return self
+
+    @available_if(can_learn_in_pieces)
+    def fit_blocks(
+        self,
+        blocks: Iterable[Any],
+        *,
+        classes: Any = None,
+        source: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        interval: float = 60.0,
+        quiet: bool = False,
+    ) -> Any:
+        """Fit to rows that come in blocks and need not fit into memory.
+
+        Threads work on blocks side by side, with one BLAS thread each; sums are merged along a
+        fixed tree over the blocks' positions.  The result's bits depend on the blocks, not on the
+        number of threads or on interruptions.  Memory: p² for each level of the tree and each
+        thread, and the blocks at work.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y) or (X, y, sample_weight)
+            A sequence is read by the threads, at the positions that are needed; anything else is
+            read in order.  What can be read twice is, if the solution needs refinement.
+        classes : array, optional
+            All classes, also those that no block may hold.
+        source : str, optional
+            Name under which the blocks are counted, so that no merge counts them twice.  Left
+            out, it is a digest of the first rows.
+        checkpoint : path-like, optional
+            File to resume from if it is there, and to write to every `interval` seconds, whole or
+            not at all.  Needs an integer `random_state`, so that the map can be drawn again.
+        interval : float, default=60.0
+            Seconds.
+        quiet : bool, default=False
+            Show no progress; without a terminal there is none anyway.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails or is interrupted while it reads.  Where only the solution fails,
+            for want of digits, the summary is kept: ``set_params`` another alpha and go on.
+        """
+        n_jobs = check_jobs(self.n_jobs)
+        with unchanged_on_failure(self):
+            if checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+                raise ValueError(
+                    f"random_state={self.random_state!r}: a checkpoint needs an integer, so that "
+                    "the same map is drawn when the fit is resumed."
+                )
+            reader = Reader(blocks)
+            head = reader.head()
+            plan = self._plan_from_head(*head)
+            total = fold(
+                plan,
+                reader,
+                source_name(*head) if source is None else source,
+                n_jobs=n_jobs,
+                checkpoint=checkpoint,
+                interval=interval,
+                quiet=quiet,
+            )
+            total = with_classes(total, classes)
+            self._begin(plan, total)
+        self._solution(reader.rows(plan, total.schema, n_jobs))
+        return self
+
+    # Plans: from the head of the data, of this model's rows, and of a summary from elsewhere.
+
+    def _plan_from_head(self, X: Matrix, y: Any) -> Plan:
+        """Check the head of the data, draw the map from it, and set nothing but its columns."""
+        kind = summary_kind(self._solver(), check_alpha(self.alpha))
+        class_weight = self._weights_of_classes("which blocks do not know")
+        forget_fit(self)
+        check_in_memory(X)
+        X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
+        drawn, notes = self._map_for(X, y)
+        schema, y = self._read_targets(y, X.shape[1])
+        schema = schema.of_map(drawn)
+        learner = type(self).__name__
+        return Plan(drawn, schema, kind, check_block, class_weight, learner, tuple(notes))
+
+    def _plan_for_more(self) -> Plan:
+        """The plan of this fitted model, to add rows, forget some or merge."""
+        weights = self._weights_of_classes(
+            "so that rows cannot be added to or taken from such a fit"
+        )
+        return self._ledger.plan(weights, type(self).__name__)
+
+    def _plan_of_summary(self, schema: Schema) -> Plan:
+        """The plan for a summary's map: that of this model, or drawn from the seed."""
+        drawn, notes = getattr(self, "map_", None), list[str]()
+        if drawn is None or fingerprint(drawn) != schema.fingerprint:
+            if self._map_memory is not None:
+                raise ValueError(
+                    f"the summary's map is not known here ({self._map_memory}). Give plan=, the "
+                    "plan that the summary was made with."
+                )
+            drawn, notes = self._map_for(np.zeros((1, schema.n_features)), None)
+        if fingerprint(drawn) != schema.fingerprint:
+            raise ValueError(
+                "the summary was made with another map than this model draws. Use the same "
+                "parameters and an integer random_state, or give plan=."
+            )
+        kind = summary_kind(self._solver(), check_alpha(self.alpha))
+        learner = type(self).__name__
+        return Plan(drawn, schema, kind, check_block, None, learner, tuple(notes))
+
+    def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
+        """The map that `fit` would draw from these rows."""
+        return self._draw_map(X, y, generator(self.random_state).spawn(2)[0])
+
+    @property
+    def _class_weight(self) -> Any:
+        return getattr(self, "class_weight", None)
+
+    def _weights_of_classes(self, trouble: str) -> dict[Any, float] | None:
+        """Weights that hold for any rows."""
+        weights = self._class_weight
+        if weights is not None and not isinstance(weights, dict):
+            raise ValueError(
+                f"class_weight={weights!r} needs the totals of all rows, {trouble}. Give a dict of "
+                "weights instead."
+            )
+        return weights
+
+    # The ledger, and what is read from it.
+
+    @property
+    def _held_ledger(self) -> Ledger | None:
+        return vars(self).get("_ledger")
+
+    def _hold(self, ledger: Ledger, like: Any = None) -> None:
+        """Go over to another ledger: what followed from the last one is gone with it.
+
+        Classes are named as in `like`, where targets are given.
+        """
+        self._ledger: Ledger = ledger
+        self.map_ = ledger.map
+
+    def _begin(self, plan: Plan, summary: Summary) -> None:
+        """Become a model of this summary, not solved yet."""
+        forget_fit(self)
+        self.n_features_in_ = plan.n_features
+        if plan.feature_names is not None:
+            self.feature_names_in_ = np.array(plan.feature_names, dtype=object)
+        self._hold(Ledger(plan.map, summary.schema, summary, notes=plan.notes))
+
+    @property
+    def summary_(self) -> Summary:
+        """Sums over the rows, to add to and take from."""
+        ledger = self._held_ledger
+        if ledger is None or not ledger.is_open:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'summary_'")
+        return ledger.summary
+
+    def _solution(self, rows: Rows | None = None) -> dict[str, Any]:
+        """The attributes that follow from the ledger; solved for now, if they have yet to be."""
+        ledger = self._held_ledger
+        if ledger is None:
+            return {}
+
+        def solved(summary: Summary) -> dict[str, Any]:
+            problem = Problem(rows, self._intercept, summary=summary)
+            readout = solve(problem, self._solver(), check_alpha(self.alpha))
+            return self._solution_of(readout, summary.schema, ledger.notes)
+
+        return ledger.solution(solved)
+
+    def _solution_of(
+        self, readout: Readout, schema: Schema, notes: tuple[str, ...]
+    ) -> dict[str, Any]:
+        found = self._attributes_of(readout, schema)
+        found |= {"alpha_": readout.alpha, "alphas_": readout.alphas, "rank_": readout.rank}
+        found["report_"] = replace(readout.report, notes=(*notes, *readout.report.notes))
+        if readout.scores is not None:
+            left_out = readout.leave_one_out is not None
+            found["loo_scores_" if left_out else "gcv_scores_"] = readout.scores
+        return found
 
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
-        check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X = check_rows(self, X, reset=False, dtype=np.float64)
         drawn, coef, intercept = self.map_, np.atleast_2d(self.coef_).T, self.intercept_
-        if isinstance(drawn, Whitened):
-            drawn, coef = drawn.folded(coef)  # a k × t product instead of one for every row
+        folded = getattr(drawn, "folded", None)
+        if folded is not None:
+            drawn, coef = folded(coef)  # a k × t product instead of one for every row
         nothing = np.empty((X.shape[0], 0))
-        rows = LocalRows(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
+        rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
         return np.vstack(list(rows.each(lambda H, Y, w: np.asarray(H @ coef) + intercept)))
 
     def __sklearn_tags__(self) -> Tags:
@@ -297,113 +562,45 @@ class ReadoutEstimator(Updating, BaseEstimator):
         return tags
 
 
-def _warn_of_scales(X: Matrix) -> None:
-    """Warn where the features' scales are so different that the smaller ones cannot matter."""
-    if is_sparse(X):
-        return
-    squares = np.einsum("ij,ij->j", X, X) / len(X)
-    spread = np.sqrt(np.maximum(squares - X.mean(axis=0) ** 2, 0.0))
-    spread = spread[spread > ROUNDING * np.maximum(X.max(axis=0), -X.min(axis=0))]
-    if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
-        warnings.warn(
-            f"The feature scales differ by a factor of {spread.max() / spread.min():.3g}, so the "
-            "largest features drown the others. Put a StandardScaler in front: "
-            "make_pipeline(StandardScaler(), ...).",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def squared_error_score(targets: Array, predictions: Array) -> Array:
-    """Minus the mean squared error over the targets."""
-    score: Array = -np.square(targets - predictions).mean(axis=-1)
-    return score
-
-
-def accuracy_score(targets: Array, predictions: Array) -> Array:
-    """1 where all signs agree."""
-    right = np.equal(targets > 0.0, predictions > 0.0).all(axis=-1)
-    return np.asarray(right, dtype=np.float64)
-
-
-def top_class_score(targets: Array, predictions: Array) -> Array:
-    """1 where the largest output is the right class's."""
-    right = targets.argmax(axis=-1) == predictions.argmax(axis=-1)
-    return right.astype(np.float64)
-
-
 class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     """Classes coded as ±1 targets, one column per class (one in all for two classes)."""
 
-    def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
+    temperature_ = Solved("Divisor of the outputs whose softmax gives the probabilities.")
+
+    def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         if self.loo_scoring is not None:
             check_choice("loo_scoring", self.loo_scoring, ("accuracy", "mse"))
-        y = to_dense(y)
-        check_classification_targets(y)
-        self._multilabel = type_of_target(y) == "multilabel-indicator"
-        if self._multilabel:
-            if self.class_weight is not None:
-                raise ValueError("class_weight is not defined for multi-label targets; use None.")
-            self.classes_ = np.arange(y.shape[1])
-            return np.where(y > 0, 1.0, -1.0), weights, self._score(accuracy_score)
-        y = column_or_1d(y, warn=True)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only ({self.classes_[0]!r}); a classifier needs at least 2."
-            )
-        if self.class_weight is not None:
-            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            weights = by_class[codes] if weights is None else weights * by_class[codes]
-        if len(self.classes_) == 2:
-            return np.where(codes == 1, 1.0, -1.0)[:, None], weights, self._score(accuracy_score)
-        Y = np.full((len(codes), len(self.classes_)), -1.0)
-        Y[np.arange(len(codes)), codes] = 1.0
-        return Y, weights, self._score(top_class_score)
+        names = getattr(self, "feature_names_in_", None)
+        return class_schema(y, n_features, names, self._class_weight)
 
-    def _take_schema(self, schema: Schema) -> None:
-        self._multilabel = schema.task == "labels"
-        self.classes_ = np.arange(schema.n_targets) if self._multilabel else schema.classes
+    def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
+        return class_attributes(readout, schema)
 
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return (len(self.classes_),) if self._multilabel else ()
-
-    def _score(self, accuracy: Score) -> Score:
-        return squared_error_score if self.loo_scoring == "mse" else accuracy
-
-    def _decoded(self, readout: Readout) -> None:
-        self.coef_, self.intercept_ = readout.coef.T, readout.intercept
-        if readout.leave_one_out is not None:
-            outputs = readout.leave_one_out
-            self.temperature_ = _fit_temperature(outputs, readout.targets > 0.0, self._multilabel)
-            self.loo_predictions_ = outputs[:, 0] if self._is_binary else outputs
-
-    @property
-    def _is_binary(self) -> bool:
-        return not self._multilabel and len(self.classes_) == 2
+    def _hold(self, ledger: Ledger, like: Any = None) -> None:
+        super()._hold(ledger)
+        schema, classes = ledger.schema, ledger.schema.classes
+        if schema.task == "labels":
+            classes = np.arange(schema.n_targets)
+        elif like is not None:
+            classes = classes.astype(like.dtype)
+        self.classes_ = classes
 
     def decision_function(self, X: Matrix) -> Array:
         """Outputs before the decision: (n,) for two classes, else one column per class or label."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._is_binary else outputs
+        return one_column(self._outputs(X), self._ledger.schema)
 
     def predict(self, X: Matrix) -> Any:
         """The class with the largest output; for multi-label targets every label above 0."""
-        outputs = self._outputs(X)
-        if self._multilabel:
-            return (outputs > 0.0).astype(np.intp)
-        best = (outputs[:, 0] > 0.0).astype(np.intp) if self._is_binary else outputs.argmax(axis=1)
-        return self.classes_[best]
+        return decided(self._outputs(X), self._ledger.schema, self.classes_)
 
-    @available_if(_has_leave_one_out)
+    @available_if(has_leave_one_out)
     def predict_proba(self, X: Matrix) -> Array:
         """Softmax of the outputs at one temperature, fitted to the leave-one-out outputs.
 
         Its largest entry is that of `predict`.  For multi-label targets, the probability of each
         label by itself.
         """
-        return _probabilities(self._outputs(X) / self.temperature_, self._multilabel)
+        return probabilities(self._outputs(X) / self.temperature_, self._ledger.schema)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -411,64 +608,22 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         return tags
 
 
-def _probabilities(scaled: Array, multilabel: bool) -> Array:
-    if multilabel:
-        one_by_one: Array = scipy.special.expit(2.0 * scaled)
-        return one_by_one
-    if scaled.shape[1] == 1:
-        scaled = np.hstack([-scaled, scaled])
-    together: Array = scipy.special.softmax(scaled, axis=1)
-    return together
-
-
-def _fit_temperature(outputs: Array, positive: Any, multilabel: bool) -> float:
-    """The temperature that minimises the log-loss of left-out rows; one-dimensional and smooth."""
-    one_hot = outputs.shape[1] > 1 and not multilabel
-
-    def log_loss(log_temperature: float) -> float:
-        scaled = outputs / np.exp(log_temperature)
-        if one_hot:
-            scaled = scaled - scipy.special.logsumexp(scaled, axis=1, keepdims=True)
-            return -float(scaled[positive].mean())
-        signed = np.where(positive, scaled, -scaled)
-        return float(np.logaddexp(0.0, -2.0 * signed).mean())
-
-    best = scipy.optimize.minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded")
-    return float(np.exp(best.x))
-
-
 class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
     """Real targets, one or several."""
 
-    def _encoded(self, y: Any, weights: Array | None) -> tuple[Array, Array | None, Score]:
+    def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         if self.loo_scoring is not None:
             check_choice("loo_scoring", self.loo_scoring, ("mse",))
-        y = np.asarray(y, dtype=np.float64)
-        check_finite(y.reshape(len(y), -1), None, "y")
-        self._one_target = y.ndim == 1
-        return y.reshape(len(y), -1), weights, squared_error_score
+        return number_schema(y, n_features, getattr(self, "feature_names_in_", None))
 
-    def _take_schema(self, schema: Schema) -> None:
-        self._one_target = schema.one_target
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return () if self._one_target else (len(self.coef_),)
-
-    def _decoded(self, readout: Readout) -> None:
-        coef, intercept, left_out = readout.coef.T, readout.intercept, readout.leave_one_out
-        self.coef_ = coef[0] if self._one_target else coef
-        self.intercept_ = float(intercept[0]) if self._one_target else intercept
-        if left_out is not None:
-            self.loo_predictions_ = left_out[:, 0] if self._one_target else left_out
-            self._loo_errors = np.sort(np.abs(readout.targets - left_out), axis=0)
+    def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
+        return number_attributes(readout, schema)
 
     def predict(self, X: Matrix) -> Array:
         """Predicted targets, of the shape that y had."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._one_target else outputs
+        return one_column(self._outputs(X), self._ledger.schema)
 
-    @available_if(_has_leave_one_out)
+    @available_if(has_leave_one_out)
     def predict_interval(self, X: Matrix, coverage: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper ends of intervals that hold about the given share of new targets.
 
@@ -477,14 +632,72 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
-        n = len(self._loo_errors)
-        width = self._loo_errors[min(int(np.ceil(coverage * (n + 1))), n) - 1]
-        middle = self._outputs(X)
-        lower, upper = middle - width, middle + width
-        return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
+        middle, schema = self._outputs(X), self._ledger.schema
+        errors = self._solution()["loo_errors"]
+        n = len(errors)
+        width = errors[min(int(np.ceil(coverage * (n + 1))), n) - 1]
+        return one_column(middle - width, schema), one_column(middle + width, schema)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+
+def _copied(block: Block) -> Block:
+    """The rows, whatever their owner does with them; sparse ones as an array that files know."""
+    X, weights = block.X, block.weights
+    X = scipy.sparse.csr_array(X, copy=True) if is_sparse(X) else X.copy()
+    weights = None if weights is None else weights.copy()
+    return replace(block, X=X, T=block.T.copy(), weights=weights)
+
+
+def _summary_of(other: Any) -> Summary:
+    """The summary of a model, or the one given."""
+    if hasattr(other, "offers"):
+        return other
+    check_is_fitted(other)
+    summary: Summary | None = getattr(other, "summary_", None)
+    if summary is None:
+        raise ValueError(
+            f"this {type(other).__name__} has no summary of its rows: fit kept none. Fit it by "
+            "partial_fit or fit_blocks."
+        )
+    return summary
+
+
+def fit_engine(
+    estimator: Any,
+    head: tuple[Any, ...],
+    source: str | None,
+    fold: Callable[[Plan, str], Summary],
+    rows: Callable[[Plan, Schema], Rows],
+) -> Any:
+    """A clone fitted to what an engine sums up, refined on its rows if need be.
+
+    Parameters
+    ----------
+    estimator : learner
+    head : (X, y, ...)
+        The first block that has rows.
+    source : str or None
+        Name of the blocks.
+    fold : callable
+        The summary of all blocks, from a plan and their name.
+    rows : callable
+        The rows once more, from a plan and the schema of all.
+    """
+    try:
+        _ = estimator.plan
+    except AttributeError as reason:
+        raise TypeError(
+            f"{type(estimator).__name__} cannot be fitted block by block: "
+            f"{reason.__cause__ or reason}"
+        ) from reason
+    plan = estimator.plan(head[0], head[1])
+    summary = fold(plan, source_name(head[0], head[1]) if source is None else source)
+    model = clone(estimator)
+    model._begin(plan, summary)
+    model._solution(rows(plan, summary.schema))
+    return model

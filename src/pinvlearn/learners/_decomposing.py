@@ -86,7 +86,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
         y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -111,7 +113,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Rows to add.
         y : ignored
+            There for pipelines.
 
         Returns
         -------

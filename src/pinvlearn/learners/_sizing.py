@@ -10,14 +10,13 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._validation import check_rank_or_share, check_size
-from pinvlearn.features.random_layer import Beside
-from pinvlearn.learners._base import FeatureMap, ReadoutEstimator
+from pinvlearn.features import FeatureMap
+from pinvlearn.learners._base import ReadoutEstimator
 from pinvlearn.linalg.report import Report
 from pinvlearn.readout.choose import Alpha
-from pinvlearn.readout.factors import Spectral, Unfiltered
+from pinvlearn.readout.factors import Spectral
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
-from pinvlearn.readout.solvers import QR, Auto, ExactSVD, RandomizedSVD
 
 LOO = "loo"
 
@@ -93,17 +92,17 @@ class SelfSizing(ReadoutEstimator):
 
     def _truncated(self, problem: Problem, solver: Any, alpha: Alpha) -> Any:
         rank = self.rank
-        if isinstance(solver, RandomizedSVD):
-            if rank != LOO:
-                return replace(solver, rank=check_rank_or_share("rank", rank))
-        elif isinstance(solver, Auto):
-            m, p = problem.shape
-            solver = QR(solver.rcond) if m > p else ExactSVD(solver.rcond)
+        with_rank = getattr(solver, "with_rank", None)
+        if with_rank is not None and rank != LOO:  # it has a rank of its own
+            return with_rank(check_rank_or_share("rank", rank))
         if isinstance(rank, str) and rank != LOO:
             raise ValueError(f'rank={rank!r}: give an integer of at least 1, "loo" or None.')
+        decomposing = getattr(solver, "decomposing", None)
+        if decomposing is not None:
+            solver = decomposing(problem)
         wanted = 0 if isinstance(rank, str) else check_size("rank", rank)
         factor, report = solver.factor(problem, alpha)
-        if not isinstance(factor, Spectral) or isinstance(factor, Unfiltered):
+        if not getattr(factor, "truncates", False):
             raise ValueError(
                 f"rank={rank!r} keeps directions of a decomposition, and {solver} makes none. Use "
                 'solver="exact", "qr", "gram" or "auto".'
@@ -123,13 +122,10 @@ class SelfSizing(ReadoutEstimator):
 
 def _prefix(drawn: Any, problem: Any, alpha: Alpha) -> tuple[SizePath, Any]:
     """Every prefix of the units, direct links being there from the start; the best one's map."""
-    if not isinstance(drawn, Beside):
-        path = prefix_path(problem(drawn, drawn.n_columns), alpha)
-        return path, drawn.first(path.best[0])
-    links = drawn.n_inputs
+    links = getattr(drawn, "n_inputs", 0)
 
     def links_first(X: Matrix) -> Array:
         return np.roll(drawn(X), links, axis=1)
 
-    path = prefix_path(problem(links_first, drawn.n_columns), alpha, fixed=links)
-    return path, Beside(drawn.hidden.first(path.best[0]), links)
+    path = prefix_path(problem(links_first if links else drawn, drawn.n_columns), alpha, links)
+    return path, drawn.first(path.best[0])

@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from pinvlearn._core.arrays import Matrix
 from pinvlearn._core.threads import one_blas_thread
-from pinvlearn._validation import check_rows_and_targets
 
 
 @contextmanager
@@ -32,11 +28,5 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 def forget_fit(estimator: Any) -> None:
     """Remove all that a fit has set."""
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
+    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_ledger"]:
         delattr(estimator, name)
-
-
-def rows_of_new_fit(estimator: Any, X: Matrix, y: Any) -> tuple[Matrix, Any]:
-    """Forget the last fit, and check the rows and targets of a new one."""
-    forget_fit(estimator)
-    return check_rows_and_targets(estimator, X, y, dtype=np.float64)

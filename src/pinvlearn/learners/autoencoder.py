@@ -9,7 +9,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, to_dense
 from pinvlearn._validation import check_alpha, check_choice, check_jobs, check_size
-from pinvlearn.engines.local import LocalRows
+from pinvlearn.engines.local import BlockRows, rows_in_memory
 from pinvlearn.features.random_layer import RandomLayer
 from pinvlearn.learners._maps import draw_random
 from pinvlearn.learners.features import MapTransformer
@@ -67,7 +67,7 @@ def fit_encoder(
         scale=scale,
         rng=layer_stream,
     )
-    rows = LocalRows(hidden, X, to_dense(X), None, hidden.n_columns, check_jobs(n_jobs))
+    rows = rows_in_memory(hidden, X, to_dense(X), None, hidden.n_columns, check_jobs(n_jobs))
     problem = Problem(rows, True, None, solver_stream)
     if penalty == "l2":
         readout = solve(problem, Cholesky() if isinstance(ridge, float) else GramSVD(), ridge)
@@ -100,7 +100,7 @@ def _sparse(problem: Problem, alpha: Any, max_iter: int) -> tuple[Array, Array, 
     return found.coef, offset, float(alpha), report, found.iterations
 
 
-def _ranges(rows: LocalRows, coef: Array, offset: Array) -> tuple[Array, Array, float]:
+def _ranges(rows: BlockRows, coef: Array, offset: Array) -> tuple[Array, Array, float]:
     """Least and largest value of every unit β x, and the part of X's variance not rebuilt."""
     mean = rows.Y.mean(axis=0)
 
@@ -157,6 +157,7 @@ class ELMAutoEncoder(MapTransformer):
     n_jobs : int, default=None
         Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------

@@ -150,7 +150,18 @@ class FastPCA(Decomposition):
         self.random_state = random_state
 
     def transform(self, X: Matrix) -> Array:
-        """(X - mean) Vᵀ, divided by the standard deviations if `whiten`."""
+        """Project rows on the components: (X - mean) Vᵀ.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            Their coordinates, divided by the standard deviations if `whiten`.
+        """
         check_is_fitted(self)
         output = self._projected(X)
         output -= self.mean_ @ self.components_.T
@@ -159,7 +170,18 @@ class FastPCA(Decomposition):
         return output
 
     def inverse_transform(self, X: Matrix) -> Array:
-        """Rows in the space of the features from rows in that of the components."""
+        """Take rows from the space of the components back to that of the features.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_components)
+            Rows as `transform` gives them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            The rows that have these coordinates.
+        """
         check_is_fitted(self)
         X = check_outputs(X, self.n_components_)
         if self.whiten:
@@ -168,7 +190,13 @@ class FastPCA(Decomposition):
         return rows + self.mean_
 
     def get_covariance(self) -> Array:
-        """The covariance of the model: Vᵀ(diag(λ) - σ²)V + σ², [TB99] Eq. (7)."""
+        """The covariance of the model: Vᵀ(diag(λ) - σ²)V + σ², [TB99] Eq. (7).
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The covariance.
+        """
         check_is_fitted(self)
         above = (self.explained_variance_ - self.noise_variance_).clip(min=0.0)
         covariance: Array = (self.components_.T * above) @ self.components_
@@ -176,7 +204,13 @@ class FastPCA(Decomposition):
         return covariance
 
     def get_precision(self) -> Array:
-        """The inverse of `get_covariance`, its pseudo-inverse where it is singular."""
+        """The inverse of `get_covariance`, its pseudo-inverse where it is singular.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The precision.
+        """
         check_is_fitted(self)
         noise = 1.0 / self.noise_variance_ if self.noise_variance_ > 0.0 else 0.0
         precision: Array = (self.components_.T * (self._gains - noise)) @ self.components_
@@ -184,7 +218,18 @@ class FastPCA(Decomposition):
         return precision
 
     def score_samples(self, X: Matrix) -> Array:
-        """Log-likelihood of each row under the model, [TB99] Eq. (4)."""
+        """Log-likelihood of each row under the model, [TB99] Eq. (4).
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            One number for each row.
+        """
         X = check_rows(self, X, reset=False)
         projected: Array = X @ self.components_.T - self.mean_ @ self.components_.T
         projected, gains = projected.astype(np.float64), self._gains.astype(np.float64)
@@ -199,7 +244,20 @@ class FastPCA(Decomposition):
         return likelihood
 
     def score(self, X: Matrix, y: Any = None) -> float:
-        """Mean log-likelihood of the rows."""
+        """Mean log-likelihood of the rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        float
+            The mean of `score_samples`.
+        """
         return float(self.score_samples(X).mean())
 
     @property
@@ -353,12 +411,34 @@ class FastTruncatedSVD(Decomposition):
         self.tol = tol
 
     def transform(self, X: Matrix) -> Array:
-        """X Vᵀ."""
+        """Project rows on the components: X Vᵀ.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            Their coordinates.
+        """
         check_is_fitted(self)
         return self._projected(X)
 
     def inverse_transform(self, X: Matrix) -> Array:
-        """Rows in the space of the features from rows in that of the components."""
+        """Take rows from the space of the components back to that of the features.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_components)
+            Rows as `transform` gives them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            The rows that have these coordinates.
+        """
         check_is_fitted(self)
         rows: Array = check_outputs(X, self.n_components_) @ self.components_
         return rows

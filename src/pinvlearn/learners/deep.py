@@ -9,14 +9,14 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._validation import check_sizes
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import RandomLayer, Stack
 from pinvlearn.learners._base import (
-    FeatureMap,
     ReadoutClassifier,
     ReadoutEstimator,
     ReadoutRegressor,
-    documented,
 )
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners.autoencoder import fit_encoder
 

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Matrix
-from pinvlearn.features.random_layer import Beside
+from pinvlearn.features import FeatureMap
 from pinvlearn.learners._base import (
-    FeatureMap,
     ReadoutClassifier,
     ReadoutRegressor,
-    documented,
 )
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import draw_random, with_links
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 
@@ -59,7 +58,7 @@ class _ELM(SelfSizing):
     @property
     def n_hidden_(self) -> int:
         """Number of hidden units."""
-        layer = self.map_.hidden if isinstance(self.map_, Beside) else self.map_
+        layer = getattr(self.map_, "hidden", self.map_)
         return int(layer.n_columns)
 
 

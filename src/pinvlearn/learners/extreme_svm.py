@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import Inputs, Offset
-from pinvlearn.learners._base import FeatureMap, ReadoutClassifier, documented
+from pinvlearn.learners._base import ReadoutClassifier
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import draw_random
 
 

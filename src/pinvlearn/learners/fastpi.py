@@ -180,6 +180,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
         y : array or sparse array of shape (n_samples, n_labels), or array of shape (n_samples,)
             0/1 indicators of labels, or one class for each row.
 
@@ -334,9 +335,19 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return coef
 
     def decision_function(self, X: Matrix) -> Array:
-        """Scores X·Z: one column per label or class, 1-D for two classes.
+        """Scores X·Z of every label or class.
 
         The whole array has n_samples·n_labels entries; `top_k` needs it a chunk at a time.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_labels) or (n_samples,)
+            One column for each label or class; 1-D for two classes.
         """
         X = check_rows(self, X, reset=False)
         scores = np.vstack(list(self._chunks(X, self.weights_)))
@@ -352,6 +363,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Rows.
         k : int, optional
             `k` of the constructor by default, or all labels if there are fewer.
         return_scores : bool, default=False
@@ -386,9 +398,18 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return np.vstack(labels), np.vstack(values)
 
     def predict(self, X: Matrix) -> Any:
-        """Indicators of the labels with a score of at least 0.5, or the best class for 1-D y.
+        """Labels of the rows, or their classes where y was 1-D.
 
-        Indicators are sparse if those of `fit` were.
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array or sparse array of shape (n_samples, n_labels), or array of shape (n_samples,)
+            Indicators of the labels with a score of at least 0.5, sparse if those of `fit` were; or
+            the best class of each row.
         """
         X = check_rows(self, X, reset=False)
         chunks = self._chunks(X, self.weights_)
@@ -404,7 +425,22 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def score(self, X: Matrix, y: Any, sample_weight: Any = None) -> float:
-        """Precision at 1 for indicators, accuracy for 1-D y."""
+        """Precision at 1 for indicators, accuracy for 1-D y.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : array or sparse array of shape (n_samples, n_labels), or array of shape (n_samples,)
+            Indicators of their labels, or their classes.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, larger is better.
+        """
         check_is_fitted(self)
         if not self._multilabel:
             accuracy: float = super().score(X, y, sample_weight)

@@ -21,14 +21,38 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         raise NotImplementedError
 
     def fit(self, X: Matrix, y: Any = None) -> Any:
-        """Draw the map for data like X."""
+        """Draw the map for data like X.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self
+            Unchanged if the fit fails.
+        """
         with unchanged_on_failure(self):
             X = check_rows(self, X, reset=True)
             self.map_ = self._draw(X, generator(self.random_state))
         return self
 
     def transform(self, X: Matrix) -> Array:
-        """Features of the rows of X, in the precision of X."""
+        """Features of rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_units)
+            In the precision of X.
+        """
         features: Array = self.map_(check_rows(self, X, reset=False))
         return features
 
@@ -52,12 +76,14 @@ class RandomFeatures(MapTransformer):
         Number of hidden units.
     activation : {"sigmoid", "tanh", "relu", "sine", "hardlimit", "identity"} or callable, \
             default="sigmoid"
+        What each unit makes of its sum; a callable gets an array and gives one of its shape.
     weights : {"gaussian", "uniform", "orthogonal"}, default="gaussian"
         Distribution of the weights, of unit variance; "orthogonal" makes Gaussian ones orthogonal
         to each other, as many at a time as there are features.
     scale : float, default=1.0
         Factor on the weights, which are divided by √n_features as well.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
@@ -113,6 +139,7 @@ class RBFFeatures(MapTransformer):
     kernel : {"rbf", "laplacian", "exponential"}, default="rbf"
         exp(-gamma·‖x - c‖₂²), exp(-gamma·‖x - c‖₁) or exp(-gamma·‖x - c‖₂).
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------

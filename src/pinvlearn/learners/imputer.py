@@ -121,6 +121,8 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array or frame of shape (n_samples, n_features)
             NaN where a value is missing.
+        y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -196,15 +198,17 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return models[self.solver_]
 
     def transform(self, X: Any) -> Array:
-        """The table with its gaps filled; known values are left as they are.
+        """Fill the gaps of a table; known values are left as they are.
 
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
+            NaN where a value is missing.
 
         Returns
         -------
         array of shape (n_samples, n_kept_features + n_indicators)
+            The table without gaps, then a column of flags for each feature that is marked.
         """
         X = check_rows(self, X, reset=False)
         inner = X[:, self.kept_features_].astype(np.float64)
@@ -223,7 +227,18 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return answer
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns of the result."""
+        """Names of the columns of the result.
+
+        Parameters
+        ----------
+        input_features : list of str, optional
+            Names of the columns of X, where `fit` saw none.
+
+        Returns
+        -------
+        array of str
+            A name for each column that `transform` gives.
+        """
         names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[self.kept_features_]
         if self.indicator_ is None:

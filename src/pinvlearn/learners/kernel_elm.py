@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,8 @@ from pinvlearn._validation import (
     check_symmetric,
     generator,
 )
-from pinvlearn.engines.local import LocalRows
+from pinvlearn.engines.local import BlockRows, rows_in_memory
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.kernels import (
     KERNELS,
     GivenColumns,
@@ -33,13 +33,14 @@ from pinvlearn.features.kernels import (
 )
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
-    FeatureMap,
+    Fitted,
     ReadoutClassifier,
     ReadoutEstimator,
     ReadoutRegressor,
-    documented,
 )
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import kernel_width
+from pinvlearn.learners._targets import Targets, coded
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
 from pinvlearn.readout.pivots import solve_pivots, solve_randomized
@@ -107,9 +108,7 @@ class _KernelELM(ReadoutEstimator):
         For "exact" and one alpha: factor in float32 and correct in float64.""",
     }
 
-    def _solved(
-        self, X: Matrix, y: Any, Y: Array, weights: Array | None, score: Score | None
-    ) -> tuple[FeatureMap, Readout, list[str]]:
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
         check_choice("solver", self.solver, SOLVERS)
         n = X.shape[0]
         rank = self._checked_rank(n)
@@ -121,8 +120,10 @@ class _KernelELM(ReadoutEstimator):
         K = self._kernel_matrix(X)
         n_jobs, alpha = check_jobs(self.n_jobs), check_alpha(self.alpha)
 
-        def rows_of(F: Array) -> LocalRows:
-            return LocalRows(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
+        Y, weights = targets.Y, targets.weights
+
+        def rows_of(F: Array) -> BlockRows:
+            return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
 
         streams = tuple(generator(self.random_state).spawn(2))
         task = KernelTask(K, rows_of, Y, weights, alpha, score, bool(self.fit_intercept), streams)
@@ -130,7 +131,8 @@ class _KernelELM(ReadoutEstimator):
         report = readout.report
         report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
         drawn = self._columns(K, X, pivots)
-        return drawn if W is None else Whitened(drawn, W), replace(readout, report=report), []
+        readout = replace(readout, report=report)
+        return Fitted(drawn if W is None else Whitened(drawn, W), readout)
 
     def _machine(
         self, task: KernelTask, solver: str, rank: int | None
@@ -177,9 +179,9 @@ class _KernelELM(ReadoutEstimator):
         )
 
     def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
-        Y, weights, _ = copy(self)._encoded(y, None)
-        drawn, _, notes = self._solved(X, y, Y, weights, None)
-        return drawn, notes
+        schema, y = self._read_targets(y, X.shape[1])
+        targets = coded(schema, y, None, self._class_weight)
+        return self._fit_readout(X, y, targets, None).map, []
 
     def _solver(self) -> Any:
         return Auto()

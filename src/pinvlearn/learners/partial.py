@@ -73,6 +73,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         Threads; None takes as many as BLAS is allowed, -1 all cores.  The result does not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn at random.
 
     Attributes
     ----------
@@ -157,6 +158,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         pairs : integer array of shape (n, 2)
             Row and column of each; no pair twice.
         values : array of shape (n,)
+            The entry of each pair.
 
         Returns
         -------
@@ -248,10 +250,21 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         return "gibbs", "best accuracy, and affordable at this size", alpha
 
     def predict(self, pairs: Any, return_std: bool = False) -> Any:
-        """Values of pairs, and with `return_std` their predictive standard deviations.
+        """Values of pairs, among them pairs never seen.
 
-        Indices never seen are allowed.  The deviation, of "gibbs" only, is that of a new value: the
-        spread of the draws and the noise.
+        Parameters
+        ----------
+        pairs : integer array of shape (n, 2)
+            Row and column of each; indices never seen are allowed.
+        return_std : bool, default=False
+            Give the predictive standard deviations as well, of "gibbs" only.
+
+        Returns
+        -------
+        values : array of shape (n,)
+            Predicted entries.
+        deviations : array of shape (n,)
+            Where asked for: that of a new value, from the spread of the draws and the noise.
         """
         check_is_fitted(self)
         rows, cols = check_pairs(pairs)
@@ -273,7 +286,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         rows : array of row indices
+            For whom.
         n : int
+            How many columns for each.
         exclude_known : bool
             Leave out the columns that the row had in training.
 
@@ -302,6 +317,13 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     def similar(self, columns: Any, n: int = 10) -> tuple[IntArray, Array]:
         """The columns nearest to some columns: people who liked this also liked.
+
+        Parameters
+        ----------
+        columns : array of column indices
+            Of the model.
+        n : int
+            How many others for each.
 
         Returns
         -------
@@ -333,6 +355,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         pairs : integer array of shape (n, 2)
             Rows from ``shape_[0]`` on, and columns of the model.
         values : array of shape (n,)
+            The entry of each pair.
 
         Returns
         -------

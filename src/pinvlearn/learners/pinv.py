@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
-    FeatureMap,
     ReadoutClassifier,
     ReadoutRegressor,
-    documented,
 )
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._sizing import RANK, SelfSizing
 
 

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn.features import FeatureMap
 from pinvlearn.features.radial import RadialBasis
-from pinvlearn.features.random_layer import Beside
 from pinvlearn.learners._base import (
-    FeatureMap,
     ReadoutClassifier,
     ReadoutRegressor,
-    documented,
 )
+from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import draw_radial, with_links
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 
@@ -72,8 +71,7 @@ class _RBFNetwork(SelfSizing):
     @property
     def centers_(self) -> Matrix:
         """Centres of the kernels."""
-        radial = self.map_.hidden if isinstance(self.map_, Beside) else self.map_
-        assert isinstance(radial, RadialBasis)
+        radial: RadialBasis = getattr(self.map_, "hidden", self.map_)
         return radial.centers
 
     @property

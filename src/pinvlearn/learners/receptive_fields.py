@@ -137,6 +137,9 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : array of shape (n, height, width), (n, height, width, channels), or (n, n_pixels)
+            Training images.
+        y : ignored
+            There for pipelines.
 
         Returns
         -------
@@ -200,7 +203,18 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return check_matrix(array.reshape(len(array), pixels), "filters").astype(np.float64).T
 
     def transform(self, X: Any) -> Array:
-        """Features of images, in float32; shape (n, rows·columns·maps of `grid_`)."""
+        """Features of images.
+
+        Parameters
+        ----------
+        X : array of shape (n, height, width), (n, height, width, channels), or (n, n_pixels)
+            Images of the shape that `fit` saw.
+
+        Returns
+        -------
+        array of shape (n, rows·columns·maps)
+            The product of `grid_` for each image, in float32.
+        """
         check_is_fitted(self)
         flat, shape = check_images(X, self.image_shape_)
         check_names(self, X, reset=False)

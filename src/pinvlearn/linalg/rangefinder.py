@@ -29,15 +29,17 @@ class RangeBasis:
     Attributes
     ----------
     Q : array of shape (m, k)
+        The orthonormal columns.
     errors : array of shape (k + 1,)
         Eq. (18) of [JL19] after 0, 1, …, k columns: with probability 1 - 10**-r each entry
         bounds ‖A - QQᵀA‖ for the columns up to there.
+    B : array of shape (k, n) or None
+        QᵀA, where the stop rule needed it.
     """
 
     Q: Array
     errors: Array
     B: Array | None = field(default=None, repr=False)
-    """QᵀA, where the stop rule needed it; else None."""
 
     @property
     def rank(self) -> int:

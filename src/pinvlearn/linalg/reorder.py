@@ -26,6 +26,7 @@ class Reordering:
     rows : array of shape (m,)
         Old index of each new row: the reordered matrix is ``A[rows][:, columns]``.
     columns : array of shape (n,)
+        Old index of each new column.
     m1, n1 : int
         Rows and columns of the spokes, which come first.
     blocks : array of shape (B, 2)
@@ -53,11 +54,33 @@ class Reordering:
         return len(self.columns) - self.n1
 
     def apply(self, A: Matrix) -> Matrix:
-        """A with its rows and columns in the new order."""
+        """Put the rows and columns of a matrix into the new order.
+
+        Parameters
+        ----------
+        A : array or sparse array of shape (m, n)
+            A matrix of the shape that was ordered; a sparse one that can be indexed (CSR or CSC).
+
+        Returns
+        -------
+        array or sparse array of shape (m, n)
+            ``A[rows][:, columns]``.
+        """
         return A[self.rows][:, self.columns]
 
     def split(self, A: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """A11, A12, A21 and A22 of the reordered matrix."""
+        """Cut a matrix, in the new order, where the hubs begin.
+
+        Parameters
+        ----------
+        A : array or sparse array of shape (m, n)
+            A matrix of the shape that was ordered, in its old order.
+
+        Returns
+        -------
+        A11, A12, A21, A22 : arrays or sparse arrays
+            Spokes, hub columns, hub rows and what both hubs share.
+        """
         A = self.apply(A)
         m1, n1 = self.m1, self.n1
         return A[:m1, :n1], A[:m1, n1:], A[m1:, :n1], A[m1:, n1:]

@@ -42,7 +42,18 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def with_notes(self, *notes: str) -> Report:
-        """The same report with more notes."""
+        """The same report with more notes.
+
+        Parameters
+        ----------
+        *notes : str
+            Sentences to add at the end.
+
+        Returns
+        -------
+        Report
+            A new one.
+        """
         return replace(self, notes=self.notes + notes)
 
     def __str__(self) -> str:

@@ -38,6 +38,11 @@ Stop: TypeAlias = Callable[[Array], bool]
 class Rank:
     """Stop at exactly k columns (fewer only where the matrix has no more).
 
+    Parameters
+    ----------
+    k : int
+        Number of columns, at least 1.
+
     Examples
     --------
     >>> import numpy as np, pinvlearn as pl
@@ -77,7 +82,18 @@ class Tolerance:
         whole_number("r", self.r, least=1)
 
     def absolute(self, norm: float) -> Tolerance:
-        """This rule for a matrix of the given norm."""
+        """This rule for a matrix of a given norm, no longer relative.
+
+        Parameters
+        ----------
+        norm : float
+            What eps is measured in.
+
+        Returns
+        -------
+        Tolerance
+            With ``eps * norm`` in place of eps.
+        """
         return replace(self, eps=max(self.eps * norm, TINY), relative=False)
 
     def __call__(self, errors: Array) -> bool:
@@ -119,7 +135,18 @@ class FlatGradient:
         whole_number("r", self.r, least=1)
 
     def absolute(self, norm: float) -> FlatGradient:
-        """This rule for a matrix of the given norm."""
+        """This rule for a matrix of a given norm, no longer relative.
+
+        Parameters
+        ----------
+        norm : float
+            What eps and tau are measured in.
+
+        Returns
+        -------
+        FlatGradient
+            With ``eps * norm`` and ``tau * norm`` in their place.
+        """
         eps, tau = max(self.eps * norm, TINY), max(self.tau * norm, TINY)
         return replace(self, eps=eps, tau=tau, relative=False)
 
@@ -141,6 +168,11 @@ class Energy:
 
     This rule sees the sequence of captured fractions instead of the errors (``sees = "energy"``),
     which costs the product QᵀA as the basis grows; a later `svd` does not form it again.
+
+    Parameters
+    ----------
+    fraction : float
+        In (0, 1].
     """
 
     fraction: float

@@ -50,8 +50,11 @@ class SVD:
     Attributes
     ----------
     U : array of shape (m, k)
+        Left singular vectors, orthonormal columns.
     s : array of shape (k,)
+        Singular values, in falling order.
     Vt : array of shape (k, n)
+        Right singular vectors, orthonormal rows.
     report : Report
         Method, reason, passes over A, error estimate and seconds per phase.
 
@@ -73,7 +76,19 @@ class SVD:
 
     @classmethod
     def from_factors(cls, row_vectors: Array, column_vectors: Array) -> SVD:
-        """The decomposition of X Yᵀ for any X (m × k) and Y (n × k): two QRs and a small SVD.
+        """The decomposition of X Yᵀ for any two factors: two QRs and a small SVD.
+
+        Parameters
+        ----------
+        row_vectors : array of shape (m, k)
+            X: a row for each row of the product.
+        column_vectors : array of shape (n, k)
+            Y: a row for each column of the product.
+
+        Returns
+        -------
+        SVD
+            Of min(m, n, k) components.
 
         Examples
         --------
@@ -113,17 +128,45 @@ class SVD:
         return SVD(self.Vt.T * signs, self.s, self.U.T * signs[:, None], self.report)
 
     def truncate(self, k: int) -> SVD:
-        """The first k components."""
+        """Keep the first components.
+
+        Parameters
+        ----------
+        k : int
+            How many, from 0 to `rank`.
+
+        Returns
+        -------
+        SVD
+            Views of the first k components.
+        """
         if not 0 <= k <= self.rank:
             raise ValueError(f"k={k}: this decomposition can be cut to 0 … {self.rank} components.")
         return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], self.report)
 
     def value(self, i: int, j: int) -> float:
-        """Entry (i, j) of U diag(s) Vt."""
+        """One entry of U diag(s) Vt.
+
+        Parameters
+        ----------
+        i, j : int
+            Row and column.
+
+        Returns
+        -------
+        float
+            The entry (i, j).
+        """
         return float((self.U[i] * self.s) @ self.Vt[:, j])
 
     def to_array(self) -> Array:
-        """U diag(s) Vt as an array of shape (m, n)."""
+        """Multiply the factors out.
+
+        Returns
+        -------
+        array of shape (m, n)
+            U diag(s) Vt.
+        """
         product: Array = (self.U * self.s) @ self.Vt
         return product
 
@@ -143,6 +186,11 @@ class SVD:
             Cut-off relative to s[0] where alpha is 0; eps·max(m, n) if not given.
         gain : callable, optional
             Any other g: an array of singular values in, an array of gains out.
+
+        Returns
+        -------
+        PseudoInverse
+            An operator of shape (n, m).
         """
         if not (np.isfinite(alpha) and alpha >= 0.0):
             raise ValueError(f"alpha={alpha!r} must be a finite number of at least 0.")
@@ -169,6 +217,16 @@ class SVD:
 
         References: M. Brand (2006), Fast low-rank modifications of the thin singular value
         decomposition, Linear Algebra Appl. 415(1); [JS20] Eq. (2).
+
+        Parameters
+        ----------
+        B : array or sparse array of shape (b, n)
+            The rows to append.
+
+        Returns
+        -------
+        SVD
+            Of at most k + b components.
         """
         rows = _as_block(B, (None, self.shape[1]), self.s.dtype, "append_rows")
         inside, outside, directions = _split(rows, self.Vt.T)
@@ -183,7 +241,18 @@ class SVD:
         return sign_fixed(U, s, Vt, report)
 
     def append_columns(self, B: Matrix) -> SVD:
-        """The decomposition of [A, B] for further columns B; see `append_rows`, [JS20] Eq. (3)."""
+        """The decomposition of [A, B] for further columns B; see `append_rows`, [JS20] Eq. (3).
+
+        Parameters
+        ----------
+        B : array or sparse array of shape (m, b)
+            The columns to append.
+
+        Returns
+        -------
+        SVD
+            Of at most k + b components.
+        """
         columns = _as_block(B, (self.shape[0], None), self.s.dtype, "append_columns")
         grown = self.T.append_rows(columns.T).T
         reason = f"updated with {columns.shape[1]} columns"
@@ -193,6 +262,17 @@ class SVD:
 @dataclass(frozen=True, eq=False)
 class PseudoInverse:
     """V diag(gains) Uᵀ: a pseudo-inverse that is applied, never formed unless asked.
+
+    Attributes
+    ----------
+    V : array of shape (n, k)
+        Right singular vectors.
+    gains : array of shape (k,)
+        What stands for 1/s in each direction; 0 where it is cut off.
+    Ut : array of shape (k, m)
+        Left singular vectors.
+    report : Report
+        That of the decomposition.
 
     Examples
     --------
@@ -228,7 +308,13 @@ class PseudoInverse:
         return apply_factors(self.V, self.gains, self.Ut, Y)
 
     def to_array(self) -> Array:
-        """The pseudo-inverse as an array of its shape."""
+        """Multiply the factors out.
+
+        Returns
+        -------
+        array of shape (n, m)
+            The pseudo-inverse.
+        """
         product: Array = (self.V * self.gains) @ self.Ut
         return product
 

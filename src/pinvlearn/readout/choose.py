@@ -21,7 +21,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn.readout.factors import (
-    CholeskyFactor,
+    Factor,
     Spectral,
     spectral_from_moments,
     spectral_from_rows,
@@ -40,7 +40,7 @@ Alpha: TypeAlias = "float | Array | None"
 """One ridge, a path to choose from, or None for the built-in path."""
 
 
-def as_path(alpha: Alpha, factor: Spectral | CholeskyFactor) -> Array:
+def as_path(alpha: Alpha, factor: Factor) -> Array:
     """The alphas to choose from, as an array."""
     if alpha is None:
         return np.logspace(*PATH_DECADES, PATH_LENGTH) * (factor.largest or 1.0)
@@ -117,9 +117,7 @@ class LeftOut:
     predictions: Array | None = None
 
 
-def leave_one_out(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array, score: Score
-) -> LeftOut:
+def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
     """Judge each alpha by the rows left out one at a time, from one factor.
 
     The residual of a row in the fit to all others is its residual in the whole fit divided by
@@ -127,11 +125,12 @@ def leave_one_out(
     alpha; conditional on the feature map.  Cost 2mp² flops for all alphas together.
     """
     (m, p), center = problem.shape, factor.center
-    if not factor.serves_path and m <= p + center.intercept:
-        factor = spectral_from_rows(problem)
-    if factor.serves_path and factor.rank + center.intercept >= m:
-        return _by_duals(problem, factor, alphas, score)
-    if len(alphas) > 1 and not factor.serves_path:
+    spectral = factor.spectral
+    if spectral is None and m <= p + center.intercept:
+        factor = spectral = spectral_from_rows(problem)
+    if spectral is not None and spectral.rank + center.intercept >= m:
+        return _by_duals(problem, spectral, alphas, score)
+    if len(alphas) > 1 and spectral is None:
         parts = [
             leave_one_out(problem, factor, alphas[i : i + 1], score) for i in range(len(alphas))
         ]
@@ -153,7 +152,7 @@ def leave_one_out(
         targets = Y[:, None, :]
         return w @ score(targets, left_out(targets, targets - fitted, free)), free
 
-    blocks = list(problem.rows.each(of_block))
+    blocks = list(problem.rows_at_hand.each(of_block))
     scores = np.sum([score for score, _ in blocks], axis=0) / center.total
     return LeftOut(scores, np.vstack([free for _, free in blocks]))
 
@@ -182,14 +181,12 @@ def _by_duals(problem: Problem, factor: Spectral, alphas: Array, score: Score) -
     return LeftOut(scores, free, predictions)
 
 
-def generalised_cross_validation(
-    problem: Problem, factor: Spectral | CholeskyFactor, alphas: Array
-) -> Array:
+def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:
     """The `validation` score of each alpha, from moments alone; df counts the intercept."""
-    n = problem.shape[0]
-    if not factor.serves_path:
-        factor = spectral_from_moments(problem.moments, factor.center, n)
-    return validation_scores(factor, alphas, n)
+    spectral = factor.spectral
+    if spectral is None:
+        spectral = spectral_from_moments(problem.moments, factor.center, problem.shape[0])
+    return validation_scores(spectral, alphas, problem.n_rows)
 
 
 def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:

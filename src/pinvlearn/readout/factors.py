@@ -3,15 +3,75 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, is_sparse
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.blas import blas
 from pinvlearn.readout.problem import EPS, Center, Problem
-from pinvlearn.summaries.products import Moments, panels
+from pinvlearn.summaries.moments import Factored, Moments, panels
+
+
+class Quality(NamedTuple):
+    """What is known of a factor at one alpha.
+
+    Attributes
+    ----------
+    condition : float
+        Largest over smallest singular value that took part, or a bound on it.
+    effective : float
+        κ of the matrix that was solved with, the ridge counted.
+    missing : float
+        The part of a solution's error that no refinement mends: directions that are not there.
+    shifted : bool
+        Whether another matrix was factored than the one asked for, which did not exist.
+    """
+
+    condition: float
+    effective: float
+    missing: float
+    shifted: bool
+
+
+class Factor(Protocol):
+    """One decomposition from which the solution for every alpha follows."""
+
+    @property
+    def spectral(self) -> Spectral | None:
+        """Itself, if it has singular values: another alpha then costs next to nothing."""
+
+    @property
+    def center(self) -> Center:
+        """The means that Z was centred about."""
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that take part."""
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue of ZᵀZ, or a bound on it: the unit of a built-in path."""
+
+    @property
+    def rhs(self) -> Array:
+        """ZᵀY."""
+
+    def coef(self, alpha: float) -> Array:
+        """Solution for one alpha."""
+
+    def solve(self, rhs: Array, alpha: float) -> Array:
+        """(ZᵀZ + alpha)⁻¹ rhs."""
+
+    def leverage(self, Z: Array, alphas: Array) -> Array:
+        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
+
+    def error(self, alpha: float) -> float:
+        """Bound on a solution's relative error before refinement."""
+
+    def quality(self, alpha: float) -> Quality:
+        """What else is known of the factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +96,12 @@ class Spectral:
     noise: float = 0.0
     lost: float = 0.0
 
-    serves_path: ClassVar[Literal[True]] = True
+    truncates: ClassVar[bool] = True
+
+    @property
+    def spectral(self) -> Spectral:
+        """Itself."""
+        return self
 
     @property
     def rank(self) -> int:
@@ -47,12 +112,6 @@ class Spectral:
     def largest(self) -> float:
         """Largest eigenvalue of ZᵀZ."""
         return float(self.s[0] ** 2) if len(self.s) else 0.0
-
-    @property
-    def condition(self) -> float:
-        """Largest over smallest singular value kept."""
-        kept = self.s[self._keep]
-        return float(kept[0] / kept[-1]) if len(kept) else 1.0
 
     @property
     def _keep(self) -> Any:
@@ -95,17 +154,22 @@ class Spectral:
         return diagonal
 
     def error(self, alpha: float) -> float:
-        """Bound on a solution's relative error: noise / (smallest s² + alpha), or `missing`."""
+        """Bound on a solution's relative error: noise / (smallest s² + alpha) or what misses."""
         kept = self.s[self._keep] if alpha == 0.0 else self.s
         if not self.noise or not len(kept):
-            return self.missing(alpha)
-        return max(self.noise / (kept[-1] ** 2 + alpha), self.missing(alpha))
+            return self._missing(alpha)
+        return max(self.noise / (kept[-1] ** 2 + alpha), self._missing(alpha))
 
-    def missing(self, alpha: float) -> float:
-        """The part of the error that no refinement mends: directions that `noise` hides.
+    def quality(self, alpha: float) -> Quality:
+        """What is known of it from the singular values."""
+        kept = self.s[self._keep]
+        condition = float(kept[0] / kept[-1]) if len(kept) else 1.0
+        used = self.s if alpha > 0.0 else kept
+        effective = float((used[0] ** 2 + alpha) / (used[-1] ** 2 + alpha)) if len(used) else 1.0
+        return Quality(condition, effective, self._missing(alpha), False)
 
-        Without ridge they are all of the solution they would take part in.
-        """
+    def _missing(self, alpha: float) -> float:
+        """Without ridge, directions that `noise` hides are all of what they would take part in."""
         if alpha > 0.0:
             return min(1.0, self.lost / alpha)
         return 1.0 if self.noise and (self.lost or not self._keep.all()) else 0.0
@@ -119,6 +183,8 @@ class Unfiltered(Spectral):
     """
 
     rest: Array = field(kw_only=True)
+
+    truncates: ClassVar[bool] = False
 
     def coef(self, alpha: float) -> Array:
         """Solution for one alpha above 0."""
@@ -134,15 +200,17 @@ class CholeskyFactor:
     Where ZᵀZ + alpha is not positive definite to working precision, `shift` times the trace is
     added to the factored matrix; refinement then carries the solution towards that of alpha.
 
-    The factor is made in the upper triangle of `moments.G`, ZᵀZ staying in the lower: one p × p
-    array holds both.
+    The factor stands in the room that `moments` has for one: no second p × p array.
     """
 
     moments: Moments
     center: Center
     shift: float = 1e-13
 
-    serves_path: ClassVar[Literal[False]] = False
+    @property
+    def spectral(self) -> None:
+        """It has no singular values; another alpha is another factor."""
+        return None
 
     @property
     def rank(self) -> int:
@@ -150,15 +218,9 @@ class CholeskyFactor:
         return len(self.moments.G)
 
     @property
-    def condition(self) -> float:
-        """Root of the condition number of ZᵀZ + alpha for the alpha last factored, by pocon."""
-        ((_, smallest, _),) = self.moments.factored.values()
-        return float(np.sqrt(max(self.largest / smallest, 1.0)))
-
-    @property
     def largest(self) -> float:
         """Upper bound on the largest eigenvalue of ZᵀZ."""
-        return self.moments.frobenius_norm()
+        return self.moments.frobenius_norm
 
     @property
     def rhs(self) -> Array:
@@ -171,7 +233,7 @@ class CholeskyFactor:
 
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs by two triangular solves."""
-        L, _, _ = self._factored(alpha)
+        L = self._factored(alpha).L
         solution: Array = scipy.linalg.cho_solve((L, True), rhs, check_finite=False)
         return solution
 
@@ -182,50 +244,27 @@ class CholeskyFactor:
 
     def upper(self, alpha: float) -> Array:
         """R = Lᵀ, in the upper triangle of the array that is returned."""
-        return self._factored(alpha)[0].T
+        return self._factored(alpha).L.T
 
     def error(self, alpha: float) -> float:
         """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""
-        return EPS * self.moments.magnitude / max(self._factored(alpha)[1], 1e-300)
+        return EPS * self.moments.magnitude / max(self._factored(alpha).smallest, 1e-300)
 
-    def missing(self, alpha: float) -> float:
+    def quality(self, alpha: float) -> Quality:
         """No direction is missing from a Cholesky factor."""
-        return 0.0
+        found = self._factored(alpha)
+        condition = float(np.sqrt(max(self.largest / found.smallest, 1.0)))
+        return Quality(condition, condition**2, 0.0, found.shifted)
 
     def exists(self, alpha: float) -> bool:
         """Whether ZᵀZ + alpha could be factored as it is."""
         try:
-            return not self._factored(alpha)[2]
+            return not self._factored(alpha).shifted
         except np.linalg.LinAlgError:
             return False
 
-    def _factored(self, alpha: float) -> tuple[Array, float, bool]:
-        """Lower factor, estimate of the smallest eigenvalue, and whether a shift was needed.
-
-        Above its diagonal the factor is not clean.
-        """
-        found: tuple[Array, float, bool] | None = self.moments.factored.get((alpha, self.shift))
-        if found is None:
-            found = self._factor(alpha)
-            self.moments.factored[alpha, self.shift] = found
-        return found
-
-    def _factor(self, alpha: float) -> tuple[Array, float, bool]:
-        G = self.moments.G
-        magnitude = self.moments.magnitude
-        least = 4.0 * EPS * magnitude
-        for ridge in (alpha, alpha + (self.shift * magnitude if magnitude > 0.0 else 1.0)):
-            norm = self.moments.one_norm(ridge)
-            shifted_gram = self.moments.shifted(ridge)
-            L, info = lapack("potrf", G)(shifted_gram, lower=True, overwrite_a=True, clean=False)
-            if info == 0:
-                rcond, _ = lapack("pocon", G)(L, norm, uplo="L")
-                if rcond * norm > least:
-                    return L, float(rcond * norm), ridge != alpha
-        raise np.linalg.LinAlgError(
-            "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
-            'Use solver="qr" or "exact", or a larger alpha.'
-        )
+    def _factored(self, alpha: float) -> Factored:
+        return self.moments.cholesky(alpha, self.shift)
 
 
 def solved_rows(Z: Array, R: Array) -> Array:

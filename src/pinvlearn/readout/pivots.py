@@ -18,6 +18,7 @@ from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
+from pinvlearn.readout.factors import Quality
 from pinvlearn.readout.kernel import KernelTask
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
@@ -178,9 +179,9 @@ class ColumnFactor:
         """Relative error before refinement, as `CholeskyFactor` estimates it."""
         return EPS * self.magnitude / max(self.smallest, 1e-300)
 
-    def missing(self, alpha: float) -> float:
-        """No direction is missing."""
-        return 0.0
+    def quality(self, alpha: float) -> Quality:
+        """No direction is missing, and a factor that does not exist is not made."""
+        return Quality(np.inf, np.inf, 0.0, False)
 
 
 def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -> Readout | None:
@@ -194,7 +195,7 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
     tiles = slices(0, len(pivots), TILE)
     watch = Stopwatch()
     with watch("gram"):
-        moments = problem.moments
+        moments = problem.take_moments()  # their array becomes the factor's
     center = problem.center(moments)
     with watch("cholesky"):
         A = moments.G.T  # its upper triangle, in Fortran order
@@ -221,7 +222,7 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
         condition=float("nan"),
         alphas=np.array([alpha]),
         scores=None,
-        targets=problem.rows.Y,
+        targets=None,
         leave_one_out=None,
         error=error,
         first_error=error,

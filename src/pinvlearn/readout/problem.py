@@ -1,4 +1,4 @@
-"""A read-out's problem: rows to be fitted, their means and their second moments.
+"""A read-out's problem: rows to be fitted, a summary of them, or both.
 
 The problem is  min over B, b of  Σ_i w_i ‖h_i B + b - y_i‖² + alpha·‖B‖²  for rows (h_i, y_i, w_i).
 With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (ZᵀZ + alpha)⁻¹ Zᵀ Y.
@@ -7,42 +7,47 @@ With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (Z�
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, Matrix, first_bad_entry, is_sparse, to_dense
-from pinvlearn._core.blas import blas
-from pinvlearn.summaries.products import Moments, Products
+from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn.summaries import Gram, Moments, Summary, Triangle
+from pinvlearn.summaries.moments import EPS as EPS
 
-EPS = float(np.finfo(np.float64).eps)
 T = TypeVar("T")
 BlockFunction = Callable[[Matrix, Array, Array | None], T]
 
 
 class Rows(Protocol):
-    """Rows (H, Y, weights) that come in blocks: what an engine supplies."""
+    """Rows (H, Y, weights) that come in pieces, as often as they are asked for."""
 
     @property
     def Y(self) -> Array:
         """Targets of all rows."""
 
     @property
+    def n_rows(self) -> int:
+        """How many they are."""
+
+    @property
     def n_columns(self) -> int:
         """Columns of H."""
 
     def each(self, function: BlockFunction[T]) -> Iterator[T]:
-        """function(H, Y, weights) of every block, in row order."""
+        """function(H, Y, weights) of every piece, in row order."""
 
     def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
-        """The merged results of all blocks."""
+        """The merged results of all pieces."""
 
-    def products(self) -> Products:
-        """Their second moments, to be used up by the caller."""
+    def summary(self) -> Gram:
+        """The sums over all of them, to be used up by the caller."""
+
+    def raise_not_finite(self) -> None:
+        """Name the feature that is not finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,73 +77,89 @@ class Dense:
     center: Center
 
 
+class RFactor(NamedTuple):
+    """R of Z = QR and QᵀY, of as many rows as Z has directions at most."""
+
+    R: Array
+    QY: Array
+    center: Center
+
+
 Score = Callable[[Array, Array], Array]
 """(targets, leave-one-out predictions), both (rows, alphas, targets), to scores (rows, alphas)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Problem:
-    """Rows to be fitted.
+    """What is to be fitted: rows that can be read again, a summary of them, or both.
+
+    A fit in memory has rows alone, and folds them into sums if its solver wants these.  Learning
+    in pieces has a summary, and rows only where their source can be read once more.
 
     Attributes
     ----------
-    rows : Rows
+    rows : Rows or None
     intercept : bool
     score : callable or None
         What leave-one-out judges by; None for no leave-one-out.
     rng : numpy.random.Generator
         A stream for the solvers that sample.
+    summary : Gram, Triangle or None
+        It is read, never written.
     """
 
-    rows: Rows
+    rows: Rows | None
     intercept: bool
-    score: Score | None
-    rng: np.random.Generator
+    score: Score | None = None
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    summary: Summary | None = None
+    _folded: Gram | None = field(default=None, init=False, repr=False)
+    _moments: Moments | None = field(default=None, init=False, repr=False)
+
+    @property
+    def n_rows(self) -> float:
+        """Number of rows, the decayed ones of a summary in part."""
+        return self.summary.n_rows if self.summary is not None else float(self.shape[0])
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of H."""
-        return len(self.rows.Y), self.rows.n_columns
+        if self.summary is not None:
+            return int(np.ceil(self.summary.n_rows)), self.summary.schema.n_columns
+        return self.rows_at_hand.n_rows, self.rows_at_hand.n_columns
 
-    @cached_property
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are no more rows than columns, and all of them are at hand."""
+        m, p = self.shape
+        return self.summary is None and m <= p
+
+    @property
     def moments(self) -> Moments:
-        """Centred second moments, folded over the blocks once."""
-        moments = self._products.moments(self.intercept, overwrite=True)
-        if not (np.isfinite(moments.magnitude) and np.isfinite(moments.squares).all()):
-            self._raise_not_finite()
+        """Centred second moments: of the summary, or folded over the rows once."""
+        if self._moments is None:
+            if self.summary is not None:
+                self._moments = cast(Gram, self.summary).moments(self.intercept)
+            else:
+                self._folded = self.rows_at_hand.summary()
+                self._moments = self._folded.moments(self.intercept, overwrite=True)
+        return self._moments
+
+    def take_moments(self) -> Moments:
+        """The moments, for a caller who writes into them: this problem forgets them."""
+        moments, self._moments, self._folded = self.moments, None, None
         return moments
 
-    @cached_property
-    def _products(self) -> Products:
-        """Second moments, of which `moments` uses up HH."""
-        return self.rows.products()
+    def take_folded(self) -> Gram | None:
+        """The sums over the rows, if a solver wanted them; this problem and its factors are done.
 
-    def formed_products(self) -> Products | None:
-        """Second moments, if a solver formed them: centred ones are moved back and used up.
-
-        No array is copied and no row is read; entries err by eps of the raw products.
+        Centred ones are moved back in place: no array is copied and no row is read.
         """
-        if "moments" not in vars(self):
+        if self._folded is None or self._moments is None:
             return None
-        moments = self.moments
-        HH = moments.shifted(0.0)
-        if self.intercept:
-            mean = moments.H_mean
-            HH = blas("ger", HH)(moments.total, mean, mean, a=HH, overwrite_a=True)
-        return replace(self._products, HH=HH.T)
-
-    def _raise_not_finite(self) -> None:
-        """Find the feature that is not finite, now that a sum over all of them is not."""
-        bad = self.rows.each(lambda H, Y, w: (len(Y), first_bad_entry(to_dense(H))))
-        start = 0
-        for count, entry in bad:
-            if entry is not None:
-                raise ValueError(
-                    f"The feature map gives NaN or infinity, first in row {start + entry[0]}, "
-                    f"column {entry[1]} of its features. Scale the inputs, or use another map."
-                )
-            start += count
-        raise ValueError("Sums over the features overflow; scale the features or the targets.")
+        folded = self._folded.restored(self._moments)
+        self._moments = self._folded = None
+        return folded
 
     def center(self, moments: Moments) -> Center:
         """The means as the factors want them."""
@@ -146,15 +167,34 @@ class Problem:
             moments.H_mean, moments.Y_mean, moments.total, moments.squares, self.intercept
         )
 
+    def triangle(self) -> RFactor:
+        """The R factor: that of the summary, or by Householder's QR of all rows."""
+        if self.summary is not None:
+            R, QY, first = cast(Triangle, self.summary).signed(self.intercept)
+            p, root = R.shape[1], float(first[0])
+            H_mean, Y_mean = first[1 : 1 + p] / root, first[1 + p :] / root
+            if not self.intercept:
+                H_mean, Y_mean = np.zeros_like(H_mean), np.zeros_like(Y_mean)
+            squares = np.sum(QY**2, axis=0)
+            return RFactor(R[:p], QY[:p], Center(H_mean, Y_mean, root**2, squares, self.intercept))
+        rows = self.dense()
+        p = rows.Z.shape[1]
+        # The targets ride along, so that QᵀY comes out without Q.
+        (R,) = scipy.linalg.qr(
+            np.hstack([rows.Z, rows.Y]), mode="r", overwrite_a=True, check_finite=False
+        )
+        R = R[: min(rows.Z.shape)]
+        return RFactor(R[:, :p], R[:, p:], rows.center)
+
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
-        """H, Y and weights of all blocks together; H stays sparse if its blocks are."""
-        blocks = list(self.rows.each(lambda H, Y, w: (H, Y, w)))
-        stack = scipy.sparse.vstack if is_sparse(blocks[0][0]) else np.vstack
-        weights = [w for _, _, w in blocks if w is not None]
-        H = stack([H for H, _, _ in blocks])
-        Y = np.vstack([Y for _, Y, _ in blocks])
+        """H, Y and weights of all pieces together; H stays sparse if its pieces are."""
+        pieces = list(self.rows_at_hand.each(lambda H, Y, w: (H, Y, w)))
+        stack = scipy.sparse.vstack if is_sparse(pieces[0][0]) else np.vstack
+        weights = [w for _, _, w in pieces if w is not None]
+        H = stack([H for H, _, _ in pieces])
+        Y = np.vstack([Y for _, Y, _ in pieces])
         if not np.isfinite(H.sum()):
-            self._raise_not_finite()
+            self.rows_at_hand.raise_not_finite()
         return H, Y, np.concatenate(weights) if weights else None
 
     def dense(self) -> Dense:
@@ -174,3 +214,13 @@ class Problem:
             Y *= root
         squares = np.einsum("ij,ij->j", Y, Y)
         return Dense(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
+
+    @property
+    def rows_at_hand(self) -> Rows:
+        """The rows, or an error where there are none."""
+        if self.rows is None:
+            raise ValueError(
+                "this needs rows, and there is only a summary of them. Use fit, or blocks that can "
+                "be read twice."
+            )
+        return self.rows

@@ -190,7 +190,7 @@ def _running_scores(problem: Problem, center: Center, bases: Bases, targets: lis
             ]
         )
 
-    total: Array = np.sum(list(problem.rows.each(of_block)), axis=0) / center.total
+    total: Array = np.sum(list(problem.rows_at_hand.each(of_block)), axis=0) / center.total
     return total
 
 

@@ -1,11 +1,16 @@
-"""Solving a read-out: factor, choose alpha, refine, and predict every row without itself."""
+"""Solving a read-out: factor, choose alpha, refine, and predict every row without itself.
+
+What needs rows is left out where there are none: alpha is then chosen by generalised
+cross-validation, nothing is refined, and what the digits of a summary cannot carry is refused
+instead of returned.
+"""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,17 +25,9 @@ from pinvlearn.readout.choose import (
     generalised_cross_validation,
     leave_one_out,
 )
-from pinvlearn.readout.factors import CholeskyFactor
-from pinvlearn.readout.problem import Problem
-from pinvlearn.readout.solvers import (
-    LEVERAGE_TOLERANCE,
-    QR,
-    TOLERANCE,
-    Auto,
-    ExactSVD,
-    Solver,
-    leverages_are_cheap,
-)
+from pinvlearn.readout.factors import Factor, Quality
+from pinvlearn.readout.problem import Center, Problem, Rows
+from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
 
 MAX_REFINEMENTS = 4
 
@@ -45,7 +42,8 @@ class Readout:
     intercept : array of shape (t,)
     alpha : float
         The ridge used, and `alphas` and `scores` of those it was chosen from.
-    targets : array of shape (m, t)
+    targets : array of shape (m, t) or None
+        Those of the rows, where they were left out one at a time.
     leave_one_out : array of shape (m, t) or None
         What each row would have been predicted by a fit to all others.
     error, first_error, bound : float
@@ -61,7 +59,7 @@ class Readout:
     condition: float
     alphas: Array
     scores: Array | None
-    targets: Array
+    targets: Array | None
     leave_one_out: Array | None
     error: float
     first_error: float
@@ -73,98 +71,168 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     """Factor once, choose alpha from one factor, refine, and predict every row without itself.
 
     Without `problem.score` there is no leave-one-out, and a path is judged by generalised
-    cross-validation, which needs no rows.  `Auto` solves again from the rows where the first
-    solution turns out less exact than it promises.
+    cross-validation, which needs no rows.  A solver may name another that is asked instead where
+    its solution turns out less exact than it promises.
     """
-    readout = _solve(problem, solver, alpha)
-    if not isinstance(solver, Auto) or _as_promised(problem, readout):
+    _check_solvable(problem, solver, alpha)
+    readout = _solve_once(problem, solver, alpha)
+    instead = getattr(solver, "instead", None)
+    other = None if instead is None else instead(problem, readout)
+    if other is None:
         return readout
-    m, p = problem.shape
-    again = _solve(problem, ExactSVD(solver.rcond) if m <= p else QR(solver.rcond), alpha)
-    reason = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"
+    better, reason = other
+    again = _solve_once(problem, better, alpha)
     report = replace(again.report, reason=f"{reason} ({again.report.reason})")
     return replace(again, report=report)
 
 
-def _as_promised(problem: Problem, readout: Readout) -> bool:
-    """Whether a solution is as exact as `Auto` guarantees."""
-    if readout.error > TOLERANCE:
-        return False
-    if readout.leave_one_out is None:
-        return True
-    if leverages_are_cheap(problem):
-        return readout.bound <= TOLERANCE
-    return readout.first_error <= LEVERAGE_TOLERANCE
+def _check_solvable(problem: Problem, solver: Solver, alpha: Alpha) -> None:
+    """Whether a summary has rows, classes and what the solver needs."""
+    summary = problem.summary
+    if summary is None:
+        return
+    if not summary.total > 0.0:
+        raise ValueError("there is nothing to solve: no row with a weight above 0 has been added.")
+    classes = summary.schema.classes
+    if classes is not None and len(classes) < 2:
+        raise ValueError(
+            f"all rows so far are of one class ({classes[0]!r}); a classifier needs at least 2. "
+            "Add rows of another, or name it in classes=."
+        )
+    needs = needs_of(solver, alpha)
+    if summary.offers not in needs:
+        raise ValueError(
+            f"{type(solver).__name__} does not solve from a {type(summary).__name__} summary: it "
+            f"needs {' or '.join(map(repr, needs))}, and this offers {summary.offers!r}. Use "
+            'solver="auto", or start again with the solver that is wanted.'
+        )
 
 
-def _solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
+def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     factor, report = solver.factor(problem, alpha)
     watch = Stopwatch(report.seconds)
+    limit = getattr(solver, "limit", np.inf)
+    notes: tuple[str, ...] = ()
     alphas = as_path(alpha, factor)
-    scores: Array | None = None
-    left_out: LeftOut | None = None
+    if problem.rows is None and len(alphas) > 1:
+        alphas, notes = _within_digits(factor, alphas, limit)
     with watch("choice"):
-        if problem.score is not None:
-            left_out = leave_one_out(problem, factor, alphas, problem.score)
-            scores = left_out.scores
-        elif len(alphas) > 1:
-            scores = generalised_cross_validation(problem, factor, alphas)
+        scores, left_out = _judged(problem, factor, alphas)
     best = 0 if scores is None else best_of(scores, alphas)
     chosen = float(alphas[best])
     with watch("coef"):
-        coef, first_error, error, notes = refined(problem, factor, chosen)
+        found = refined(problem, factor, chosen)
+    quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
+    if problem.summary is not None:
+        unrefined = quality.shifted and problem.rows is None
+        if unrefined or found.error > limit:
+            raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
+        reason = f"{report.reason}; effective condition {quality.effective:.2g}"
+        report = replace(report, reason=reason, passes=None)
     held_out = None
     if left_out is not None:
         with watch("leave-one-out"):
-            held_out = _held_out(problem, factor.center.offset(coef), coef, left_out, best)
-    if len(alphas) > 1 and not factor.serves_path:
-        notes += (f"each of {len(alphas)} alphas was factored anew; eigen, qr and svd need not",)
+            held_out = _held_out(problem, offset, found.coef, left_out, best)
+    notes += found.notes
+    if len(alphas) > 1 and factor.spectral is None:
+        notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
     if len(alphas) > 1 and chosen == alphas.min() and chosen > 0.0:
         notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)
     return Readout(
-        coef=coef,
-        intercept=factor.center.offset(coef),
+        coef=found.coef,
+        intercept=offset,
         alpha=chosen,
         rank=factor.rank,
-        condition=factor.condition,
+        condition=quality.condition,
         alphas=alphas,
         scores=scores,
-        targets=problem.rows.Y,
+        targets=None if left_out is None else problem.rows_at_hand.Y,
         leave_one_out=held_out,
-        error=error,
-        first_error=first_error,
+        error=found.error,
+        first_error=found.first_error,
         bound=factor.error(chosen),
         report=replace(
             report,
             seconds=dict(watch),
-            error=report.error if error == 0.0 else error,
+            error=report.error if found.error == 0.0 else found.error,
             notes=report.notes + notes,
         ),
     )
 
 
+def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, tuple[str, ...]]:
+    """The alphas whose solutions need no rows to refine them on, and a note on the others."""
+    safe = alphas[[factor.error(float(alpha)) <= limit for alpha in alphas]]
+    if not len(safe):
+        raise ValueError(_refusal("none of the alphas", np.inf))
+    beyond = len(alphas) - len(safe)
+    return safe, (f"{beyond} alphas are beyond the summary's digits",) if beyond else ()
+
+
+def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:
+    """Scores of the alphas, by leave-one-out or, where a choice is to be made, without rows."""
+    if problem.score is not None:
+        left_out = leave_one_out(problem, factor, alphas, problem.score)
+        return left_out.scores, left_out
+    if len(alphas) == 1:
+        return None, None
+    return generalised_cross_validation(problem, factor, alphas), None
+
+
+class Refinable(Protocol):
+    """What refinement asks of a factor."""
+
+    @property
+    def center(self) -> Center:
+        """The means that Z was centred about."""
+
+    @property
+    def rhs(self) -> Array:
+        """ZᵀY."""
+
+    def coef(self, alpha: float) -> Array:
+        """Solution for one alpha."""
+
+    def solve(self, rhs: Array, alpha: float) -> Array:
+        """(ZᵀZ + alpha)⁻¹ rhs."""
+
+    def error(self, alpha: float) -> float:
+        """Bound on a solution's relative error before refinement."""
+
+    def quality(self, alpha: float) -> Quality:
+        """What else is known of the factor."""
+
+
+class Refined(NamedTuple):
+    """Coefficients, their error before and after refinement, and notes."""
+
+    coef: Array
+    first_error: float
+    error: float
+    notes: tuple[str, ...]
+
+
 def refined(
-    problem: Problem, factor: Any, alpha: float, metric: Callable[[Array], Array] | None = None
-) -> tuple[Array, float, float, tuple[str, ...]]:
+    problem: Problem,
+    factor: Refinable,
+    alpha: float,
+    metric: Callable[[Array], Array] | None = None,
+) -> Refined:
     """Coefficients for one alpha, refined on the rows until their error is below `TOLERANCE`.
 
     Each round solves for the gradient's remainder r = Zᵀ(Y - ZB) - alpha·B (alpha·M·B where the
     penalty is alpha·tr(BᵀMB) and `metric` multiplies by M); in the norm of the predictions the
-    correction d has length √(dᵀr), so the error is measured where it matters.
-
-    Returns
-    -------
-    Coefficients, their error before and after refinement, and notes.
+    correction d has length √(dᵀr), so the error is measured where it matters.  Without rows the
+    coefficients are as the factor gives them.
     """
-    coef, error = factor.coef(alpha), factor.error(alpha)
-    shifted = isinstance(factor, CholeskyFactor) and not factor.exists(alpha)
-    if error <= TOLERANCE and not shifted:
-        return coef, error, error, ()
+    coef, error, quality = factor.coef(alpha), factor.error(alpha), factor.quality(alpha)
+    if problem.rows is None or (error <= TOLERANCE and not quality.shifted):
+        return Refined(coef, error, error, ())
     center, size = factor.center, abs(float(np.sum(coef * factor.rhs)))
     changes: list[float] = []
     contraction = min(error, 1.0)
     while not changes or (len(changes) < MAX_REFINEMENTS and error > TOLERANCE):
-        remainder = _gradient(problem, coef, center.offset(coef), center.H_mean)
+        remainder = _gradient(problem.rows, coef, center.offset(coef), center.H_mean)
         remainder -= alpha * (coef if metric is None else metric(coef))
         step = factor.solve(remainder, alpha)
         coef = coef + step
@@ -174,28 +242,37 @@ def refined(
             contraction = min(changes[-1] / max(changes[-2], 1e-300), 1.0)
         error = changes[-1] * contraction
     notes: tuple[str, ...] = (f"refined on the rows (rounds: {len(changes)})",)
-    if shifted:
+    if quality.shifted:
         notes += ("the Gram matrix was singular to rounding and its factor was shifted",)
-    missing = factor.missing(alpha)
-    return coef, max(changes[0], missing), max(error, missing), notes
+    missing = quality.missing
+    return Refined(coef, max(changes[0], missing), max(error, missing), notes)
 
 
-def _gradient(problem: Problem, coef: Array, offset: Array, mean: Array) -> Array:
-    """Zᵀ(Y - ZB), folded over the blocks."""
+def _gradient(rows: Rows, coef: Array, offset: Array, mean: Array) -> Array:
+    """Zᵀ(Y - ZB), folded over the pieces."""
 
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> Array:
+    def of_piece(H: Matrix, Y: Array, weights: Array | None) -> Array:
         residual = Y - times(H, coef) - offset
         if weights is not None:
             residual *= weights[:, None]
         return times(H.T, residual) - np.outer(mean, residual.sum(axis=0))
 
-    return problem.rows.fold(of_block, operator.iadd)
+    return rows.fold(of_piece, operator.iadd)
 
 
 def _held_out(problem: Problem, offset: Array, coef: Array, left_out: LeftOut, i: int) -> Array:
     """Left-out predictions at alpha number i, from the refined coefficients where possible."""
     if left_out.predictions is not None:
         return left_out.predictions[:, i]
-    fitted = np.vstack(list(problem.rows.each(lambda H, Y, w: times(H, coef) + offset)))
-    residual = (problem.rows.Y - fitted) / left_out.free[:, i, None]
-    return problem.rows.Y - residual
+    rows = problem.rows_at_hand
+    fitted = np.vstack(list(rows.each(lambda H, Y, w: times(H, coef) + offset)))
+    residual = (rows.Y - fitted) / left_out.free[:, i, None]
+    return rows.Y - residual
+
+
+def _refusal(what: str, error: float) -> str:
+    return (
+        f"{what} is beyond the digits of this Gram summary (bound on the error: {error:.2g}, "
+        f'allowed: {LIMIT:g}). Give a larger alpha; or start again with solver="qr", which keeps '
+        "the R factor instead; or use fit_blocks on blocks that can be read twice."
+    )

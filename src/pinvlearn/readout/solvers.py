@@ -1,14 +1,14 @@
 """Solvers of the read-out: frozen configurations that factor a problem, and `auto` over them.
 
-A solver is a frozen dataclass with ``factor(problem, alpha) -> (factor, report)``.  What happens
-with the factor is in `pinvlearn.readout.solve`.
+A solver is a frozen dataclass with ``factor(problem, alpha) -> (factor, report)`` that declares
+what it `needs` of the rows.  What happens with the factor is in `pinvlearn.readout.solve`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -21,12 +21,17 @@ from pinvlearn.linalg.svd import default_rcond
 from pinvlearn.readout.choose import Alpha, as_path, best_of, generalised_cross_validation
 from pinvlearn.readout.factors import (
     CholeskyFactor,
+    Factor,
     Spectral,
     Unfiltered,
     spectral_from_moments,
     spectral_from_rows,
 )
 from pinvlearn.readout.problem import Problem
+from pinvlearn.summaries import Gram, Summary, Triangle
+
+if TYPE_CHECKING:
+    from pinvlearn.readout.solve import Readout
 
 TOLERANCE = 1e-8
 """Relative error of a solution, in the norm of its predictions, that `auto` guarantees."""
@@ -47,21 +52,74 @@ HOPELESS = 1e-2
 """The same bound for a whole path, where a wrong guess costs a leave-one-out."""
 
 
-class Solver(Protocol):
-    """What every solver offers."""
+LIMIT = 1e-2
+"""Largest bound eps·κ on a solution's error that `auto` returns without rows to refine it on.  The
+bound is far from sharp: at this limit predictions were good to seven digits."""
 
-    def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral | CholeskyFactor, Report]:
+ROWS, SUMS, TRIANGLE = "rows", "sums", "triangle"
+"""What a solver may need: all rows at once, `Problem.moments`, or `Problem.triangle`.  The last two
+are what a `Gram` and a `Triangle` summary offer, so such a solver can learn in pieces."""
+
+
+class Solver(Protocol):
+    """What every solver offers.
+
+    It may declare besides:
+
+    needs : str, or a function of alpha that gives a tuple of them, the preferred first
+        `ROWS` (also where nothing is declared), `SUMS` or `TRIANGLE`.
+    limit : float
+        Largest bound on the error that it returns without rows to refine the solution on.
+    instead(problem, readout) : (solver, reason) or None
+        Whom to ask instead where a solution is not what it promises.
+    """
+
+    def factor(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report]:
         """Decompose the problem once."""
+
+
+def needs_of(solver: Solver, alpha: Alpha) -> tuple[str, ...]:
+    """What a solver declares to need for an alpha, the preferred first."""
+    needs = getattr(solver, "needs", ROWS)
+    needs = needs(alpha) if callable(needs) else needs
+    named = (needs,) if isinstance(needs, str) else tuple(needs)
+    unknown = set(named) - {ROWS, SUMS, TRIANGLE}
+    if unknown or not named:
+        raise ValueError(
+            f"{type(solver).__name__}.needs is {needs!r}; declare {ROWS!r}, {SUMS!r} or "
+            f"{TRIANGLE!r}."
+        )
+    return named
+
+
+def summary_kind(solver: Solver, alpha: Alpha) -> type[Summary]:
+    """The kind of summary that a solver learns from in pieces."""
+    kinds: dict[str, type[Summary]] = {kind.offers: kind for kind in (Gram, Triangle)}
+    for need in needs_of(solver, alpha):
+        if need in kinds:
+            return kinds[need]
+    raise ValueError(
+        f"{type(solver).__name__} needs all rows at once and cannot learn from summaries. Use "
+        'solver="auto", "cholesky", "gram", "qr" or "exact", or one of your own that declares '
+        f"needs={SUMS!r} or {TRIANGLE!r}."
+    )
 
 
 @dataclass(frozen=True)
 class ExactSVD:
-    """The SVD of all rows by LAPACK: the reference.  Memory 2mp, about 6mp² + 20p³ flops."""
+    """The SVD of all rows by LAPACK: the reference.  Memory 2mp, about 6mp² + 20p³ flops.
+
+    From the R factor of a summary it is that of `QR`.
+    """
 
     rcond: float | None = None
 
+    needs: ClassVar[str] = TRIANGLE
+
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
         """Decompose the problem once; see `Solver`."""
+        if problem.summary is not None:
+            return QR(self.rcond).factor(problem, alpha)
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
@@ -108,13 +166,16 @@ class AdaptiveSVD:
 class Cholesky:
     """Normal equations with iterative refinement on the rows: mp² + p³/3 flops, H never stored."""
 
+    needs: ClassVar[str] = SUMS
+
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[CholeskyFactor, Report]:
         """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
         with watch("gram"):
             moments = problem.moments
+        reason = "normal equations" + ("" if problem.summary is None else " of the summary")
         factor = CholeskyFactor(moments, problem.center(moments))
-        return factor, Report("cholesky", "normal equations", passes=1, seconds=watch)
+        return factor, Report("cholesky", reason, passes=1, seconds=watch)
 
 
 @dataclass(frozen=True)
@@ -125,18 +186,19 @@ class GramSVD:
     are cut off.
     """
 
+    needs: ClassVar[str] = SUMS
+
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
         """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
-        m, p = problem.shape
-        if m <= p:
+        if problem.is_wide:
             with watch("eigen"):
                 spectral = spectral_from_rows(problem)
             return spectral, Report("gram", "eigendecomposition of ZZᵀ", 1, seconds=watch)
         with watch("gram"):
             moments = problem.moments
         with watch("eigen"):
-            spectral = spectral_from_moments(moments, problem.center(moments), m)
+            spectral = spectral_from_moments(moments, problem.center(moments), problem.shape[0])
         return spectral, Report("gram", "eigendecomposition of ZᵀZ", 1, seconds=watch)
 
 
@@ -146,23 +208,21 @@ class QR:
 
     rcond: float | None = None
 
+    needs: ClassVar[str] = TRIANGLE
+
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
         """Decompose the problem once; see `Solver`."""
         watch = Stopwatch()
-        with watch("rows"):
-            rows = problem.dense()
-        p = problem.shape[1]
         with watch("qr"):
-            # The targets ride along, so that QᵀY comes out without Q.
-            (R,) = scipy.linalg.qr(
-                np.hstack([rows.Z, rows.Y]), mode="r", overwrite_a=True, check_finite=False
-            )
-        R = R[: min(problem.shape)]
+            R, QY, center = problem.triangle()
         with watch("svd"):
-            U, s, Vt = scipy.linalg.svd(R[:, :p], full_matrices=False, check_finite=False)
+            U, s, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
-        spectral = Spectral(Vt.T, s, s[:, None] * (U.T @ R[:, p:]), rows.center, rcond)
-        return spectral, Report("qr", "QR of all rows, SVD of R", seconds=watch)
+        reason = (
+            "QR of all rows, SVD of R" if problem.summary is None else "the R factor that was kept"
+        )
+        factor = Spectral(Vt.T, s, s[:, None] * (U.T @ QY), center, rcond)
+        return factor, Report("qr", reason, seconds=watch)
 
 
 @dataclass(frozen=True)
@@ -194,6 +254,10 @@ class RandomizedSVD:
             raise ValueError(f"rank={self.rank!r} must be at least 1, or a fraction of the rows.")
         if self.n_oversamples < 0:
             raise ValueError(f"n_oversamples={self.n_oversamples!r} must be at least 0.")
+
+    def with_rank(self, rank: int | float) -> RandomizedSVD:
+        """The same with another rank."""
+        return replace(self, rank=rank)
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
         """Decompose the problem once; see `Solver`."""
@@ -228,13 +292,23 @@ class RandomizedSVD:
 class Auto:
     """The cheapest solver whose solution keeps `TOLERANCE`, judged by shape, alpha and condition.
 
-    `rcond` is handed to the solver that cuts singular values off, where there is no ridge.
+    `rcond` is handed to the solver that cuts singular values off, where there is no ridge.  What
+    the digits of a summary cannot carry is refused, unless rows can be read to refine it on.
     """
 
     rcond: float | None = None
 
-    def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral | CholeskyFactor, Report]:
+    limit: ClassVar[float] = LIMIT
+
+    def needs(self, alpha: Alpha) -> tuple[str, ...]:
+        """Sums, or an R factor, which is preferred where there is no ridge or a cut-off."""
+        without_ridge = isinstance(alpha, float) and alpha == 0.0
+        return (TRIANGLE, SUMS) if without_ridge or self.rcond is not None else (SUMS, TRIANGLE)
+
+    def factor(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report]:
         """Decompose the problem once; see `Solver`."""
+        if problem.summary is not None:
+            return self._from_summary(problem, problem.summary.offers, alpha)
         m, p = problem.shape
         least = None if alpha is None else float(np.min(alpha))
         strict = problem.score is not None and leverages_are_cheap(problem)
@@ -263,6 +337,33 @@ class Auto:
         reason = "too ill conditioned for the normal equations"
         return _because(QR(self.rcond).factor(problem, alpha), reason)
 
+    def _from_summary(self, problem: Problem, offered: str, alpha: Alpha) -> tuple[Factor, Report]:
+        if offered == TRIANGLE:
+            return QR(self.rcond).factor(problem, alpha)
+        if alpha is None or np.size(alpha) > 1:
+            return _because(GramSVD().factor(problem, alpha), "one factor for the whole path")
+        return Cholesky().factor(problem, alpha)
+
+    def decomposing(self, problem: Problem) -> Solver:
+        """The solver from whose singular values some can be left out."""
+        return ExactSVD(self.rcond) if problem.is_wide else QR(self.rcond)
+
+    def instead(self, problem: Problem, readout: Readout) -> tuple[Solver, str] | None:
+        """The rows themselves, where the solution is less exact than promised."""
+        if problem.summary is not None or self._keeps_word(problem, readout):
+            return None
+        why = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"
+        return self.decomposing(problem), why
+
+    def _keeps_word(self, problem: Problem, readout: Readout) -> bool:
+        if readout.error > TOLERANCE:
+            return False
+        if readout.leave_one_out is None:
+            return True
+        if leverages_are_cheap(problem):
+            return readout.bound <= TOLERANCE
+        return readout.first_error <= LEVERAGE_TOLERANCE
+
 
 def leverages_are_cheap(problem: Problem) -> bool:
     """Whether exact leverages are worth the rows they need; see `CHEAP_FLOPS`."""
@@ -270,9 +371,7 @@ def leverages_are_cheap(problem: Problem) -> bool:
     return m < 2 * p or m * p**2 <= CHEAP_FLOPS
 
 
-def _because(
-    factored: tuple[Spectral | CholeskyFactor, Report], reason: str
-) -> tuple[Spectral | CholeskyFactor, Report]:
+def _because(factored: tuple[Factor, Report], reason: str) -> tuple[Factor, Report]:
     factor, report = factored
     return factor, replace(report, reason=f"{reason} ({report.reason})")
 
@@ -287,4 +386,4 @@ SOLVERS: dict[str, Callable[[], Any]] = {
     "qr": QR,
     "randomized": RandomizedSVD,
 }
-"""Solvers by name; any object with their `factor` method may be given instead."""
+"""Solvers by name; any object with a `factor` method may be given instead."""

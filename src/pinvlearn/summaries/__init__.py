@@ -5,9 +5,10 @@ depend on how many rows it has seen, and the summary of two sets of rows is the 
 """
 
 from pinvlearn.summaries.gram import Gram
-from pinvlearn.summaries.products import Moments, Products
+from pinvlearn.summaries.moments import Moments
+from pinvlearn.summaries.products import Products
 from pinvlearn.summaries.schema import BlockId, Schema, fingerprint
-from pinvlearn.summaries.tree import Tree, fold, load_summary
+from pinvlearn.summaries.tree import Summary, Tree, fold, load_summary
 from pinvlearn.summaries.triangle import Triangle
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Moments",
     "Products",
     "Schema",
+    "Summary",
     "Tree",
     "Triangle",
     "fingerprint",

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, evaluate, is_sparse, slices
-from pinvlearn._core.blas import add_gram
-from pinvlearn.summaries.block import Block
+from pinvlearn._core.arrays import Array
+from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.products import Moments, Products
-from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges, remove_ranges
+from pinvlearn.summaries.moments import Moments
+from pinvlearn.summaries.products import Products
+from pinvlearn.summaries.schema import Ranges, Schema, add_ranges, remove_ranges
 
 DIGITS_WARNED, DIGITS_REFUSED = 4, 8
 """Decimal digits, of 16, that forgetting may cost before it warns, and before it refuses."""
@@ -51,11 +51,10 @@ class Gram:
     --------
     >>> import numpy as np
     >>> from pinvlearn import ELMClassifier
-    >>> from pinvlearn.summaries import Gram
     >>> X, y = np.random.default_rng(0).standard_normal((100, 3)), np.arange(100) % 2
     >>> plan = ELMClassifier(n_hidden=20, random_state=0).plan(X, y)
-    >>> one = Gram.of(plan.map, X[:60], y[:60], block_id=("here", 0))
-    >>> two = Gram.of(plan.map, X[60:], y[60:], block_id=("there", 0))
+    >>> one = plan.summary(X[:60], y[:60], block_id=("here", 0))
+    >>> two = plan.summary(X[60:], y[60:], block_id=("there", 0))
     >>> (one + two).n_rows
     100.0
     """
@@ -66,61 +65,15 @@ class Gram:
     n_rows: float = 0.0
     mass: float = 0.0
 
-    @classmethod
-    def of(
-        cls,
-        map: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        block_id: BlockId | None = None,
-        *,
-        task: str | None = None,
-        classes: Any = None,
-        feature_names: tuple[str, ...] | None = None,
-    ) -> Gram:
-        """The summary of one block of rows.
-
-        Parameters
-        ----------
-        map : callable with `n_columns`
-            A drawn feature map, such as a learner's `map_`.
-        X : array or sparse array of shape (n_samples, n_features)
-            NaN and infinity raise, naming block, row and column.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array of shape (n_samples,), optional
-        block_id : (str, int), optional
-            Source and number; no sum will count a block twice.
-        task : {"classes", "labels", "targets"}, optional
-            What y is.  Left out: "targets" for floating-point numbers, else "classes" in one
-            dimension and "labels" in two.
-        classes : array, optional
-            Classes that y may lack.
-        feature_names : tuple of str, optional
-            Taken from the columns of a data frame where left out.
-        """
-        return cls.of_block(
-            Block.of(
-                map,
-                X,
-                y,
-                sample_weight,
-                block_id,
-                task=task,
-                classes=classes,
-                feature_names=feature_names,
-            )
-        )
+    offers = "sums"
 
     @classmethod
     def of_block(cls, block: Block) -> Gram:
-        """The summary of rows that were checked."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            products = _products(block)
-        mass = products.magnitude
-        if not (np.isfinite(mass) and np.isfinite(products.TT).all()):
-            block.raise_not_finite()
-        return cls(products, block.schema, block.ranges, float(len(block.T)), mass)
+        """The summary of one block of rows."""
+        products = Products.of(block)
+        if not products.finite:
+            raise_not_finite(block.pieces())
+        return cls(products, block.schema, block.ranges, float(len(block)), products.magnitude)
 
     def __add__(self, other: Any) -> Gram:
         return self.merged(other)
@@ -131,10 +84,7 @@ class Gram:
         schema = self.schema.united(other.schema)
         blocks = add_ranges(self.blocks, other.blocks)
         mine, theirs = self._widened(schema), other._widened(schema)
-        if overwrite:
-            mine += theirs
-        else:
-            mine = mine + theirs
+        mine = mine.added(theirs) if overwrite else mine + theirs
         n_rows, mass = self.n_rows + other.n_rows, self.mass + other.mass
         return Gram(mine, schema, blocks, n_rows, mass)
 
@@ -183,10 +133,26 @@ class Gram:
             mass=self.mass * decay,
         )
 
-    def moments(self, intercept: bool) -> Moments:
-        """What the normal equations need, with ±1 targets; errors are in units of all mass."""
-        moments = self.products.combined(self.schema.signs).moments(intercept)
-        return replace(moments, magnitude=max(self.mass, moments.magnitude))
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.products.TT[0, 0])
+
+    def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
+        """What the normal equations need, with ±1 targets; errors are in units of all mass.
+
+        With `overwrite` the array of HᵀH is used up.
+        """
+        products = self.products
+        if self.schema.task != "targets":
+            products = products.combined(self.schema.signs)
+        moments = products.moments(intercept, overwrite=overwrite)
+        moments.magnitude = max(self.mass, moments.magnitude)
+        return moments
+
+    def restored(self, moments: Moments) -> Gram:
+        """This summary again, after `moments(overwrite=True)` used it up; so are the moments."""
+        return replace(self, products=replace(self.products, HH=moments.uncentred()))
 
     def with_classes(self, classes: Any) -> Gram:
         """The same rows, with classes of which none has been seen as columns of zeros."""
@@ -215,38 +181,6 @@ class Gram:
     def load(cls, path: str | os.PathLike[str]) -> Gram:
         """Read a file of `save`; one changed bit anywhere raises ValueError."""
         return read_summary(path, {"Gram": cls})
-
-
-ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
-"""Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
-the product reads them, and as many as BLAS works on at a time anyway [measured]."""
-
-
-def _products(block: Block) -> Products:
-    """The products of a block, some hundred rows at a time.
-
-    Features, ones and targets stand side by side, so that one syrk makes all products, in an array
-    that is used again for the next rows: fresh memory costs more than a copy.
-    """
-    p, q = block.schema.n_columns, block.schema.n_columns + 1 + block.schema.n_targets
-    if is_sparse(block.X) and is_sparse(block.map(block.X[:1])):
-        total = Products.zeros(p, q - p - 1)
-        for piece in block.pieces():
-            total += Products.of(*piece)
-        return total
-    least, most = ROOM_ROWS
-    size = min(max(ROOM_ENTRIES // q, least), most)
-    room, square = np.empty((min(size, len(block.T)), q)), np.zeros((q, q))
-    for part in map(block.part, slices(0, len(block.T), size)):
-        Z = room[: len(part.T)]
-        evaluate(part.map, part.X, Z[:, :p])
-        Z[:, p] = 1.0
-        Z[:, p + 1 :] = part.T
-        if part.weights is not None:
-            Z *= np.sqrt(part.weights)[:, None]
-        add_gram(Z, square)
-    TT = square[p:, p:]
-    return Products(square[:p, :p], square[p:, :p].T.copy(), TT + np.tril(TT, -1).T)
 
 
 def same_kind(one: Any, other: Any) -> None:

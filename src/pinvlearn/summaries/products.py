@@ -1,40 +1,31 @@
-"""Second moments of rows, raw and centred: the numbers in a summary."""
+"""Second moments of rows: the numbers in a Gram summary, and the one place that adds them up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, slices
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.arrays import LEAST_ROWS, Array, IntArray, evaluate, slices
+from pinvlearn._core.blas import add_gram, blas, lapack
 from pinvlearn._core.products import gram, times
+from pinvlearn.summaries.block import Block, wide_rows
+from pinvlearn.summaries.moments import Moments, panels
 
-PANEL = 512
-"""Rows of a p × p array worked on at a time where a second such array would be too much."""
+ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
+"""Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
+the product reads them, and as many as BLAS works on at a time anyway [measured]."""
 
-
-def panels(p: int) -> list[slice]:
-    """Row panels of a p × p array, from the top."""
-    return slices(0, p, PANEL)
-
-
-def below_diagonal(G: Array) -> Iterator[tuple[slice, Array]]:
-    """Panels of rows of G up to its diagonal, what is not below it set to zero (copies)."""
-    for rows in panels(len(G)):
-        yield rows, np.tril(G[rows, : rows.stop], rows.start - 1)
-
-
-def with_ones(Y: Array) -> Array:
-    """[1, Y]."""
-    return np.hstack([np.ones((len(Y), 1)), Y])
+Each: TypeAlias = Callable[[Callable[[slice], None], list[slice]], Iterable[None]]
+"""each(function, slices) calls the function for every slice, by threads if it likes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Second moments of weighted rows: Zᵀ diag(w) Z for Z = [H, T] with T = [1, Y], by parts.
+    """Second moments of weighted rows: Zᵀ diag(w) Z for Z = [H, 1, T], by parts.
 
     Attributes
     ----------
@@ -51,39 +42,65 @@ class Products:
     TT: Array
 
     @classmethod
-    def of(cls, H: Matrix, Y: Array, weights: Array | None = None) -> Products:
-        """The summary of one block; mp² flops by one syrk, in float64."""
-        T = with_ones(Y)
-        if weights is not None:
-            root = np.sqrt(weights)[:, None]
-            H, T = (H.multiply(root).tocsr() if is_sparse(H) else H * root), T * root
-        return cls(gram(H), times(H.T, T), T.T @ T)
+    def of(cls, block: Block) -> Products:
+        """Those of a block's rows, some hundred at a time, by one thread: mp² flops in float64.
+
+        Features, ones and targets stand side by side, so that one syrk makes all products, in an
+        array that is used again for the next rows: fresh memory costs more than a copy.
+        """
+        if block.sparse:
+            return cls._of_sparse(block)
+        p, q = _widths(block)
+        least, most = ROOM_ROWS
+        size = min(max(ROOM_ENTRIES // q, least), most)
+        room, square = np.empty((min(size, len(block)), q)), np.zeros((q, q))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named later
+            for part in block.parts(size):
+                _fill(room, part, slice(0, len(part)))
+                add_gram(room[: len(part)], square)
+            return _by_parts(square, p)
+
+    @classmethod
+    def in_place(cls, blocks: Iterable[Block], each: Each) -> Products:
+        """Those of a wide map: added to one array, block by block, each by all threads.
+
+        Memory is one square array and the features of a block, whatever the number of rows or
+        threads.  Panels of the array do not overlap, and the order of additions to an entry is
+        that of the rows, so the bits are those of one thread.
+        """
+        room = square = np.empty((0, 0))
+        for block in blocks:
+            p, q = _widths(block)
+            square = square if len(square) else np.zeros((q, q))
+            for part in block.parts(wide_rows(p)):
+                m = len(part)
+                room = room if len(room) >= m else np.empty((m, q))
+                for _ in each(partial(_fill, room, part), slices(0, m, LEAST_ROWS)):
+                    pass
+                # the longest panels first, for even threads
+                for _ in each(partial(_add_panel, square, room[:m]), panels(q)[::-1]):
+                    pass
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _by_parts(square, p)
+
+    @classmethod
+    def _of_sparse(cls, block: Block) -> Products:
+        """The same from sparse features, whose pieces have p rows at least."""
+        t = block.T.shape[1]
+        total: Products | None = None
+        for piece in block.pieces():
+            H, T = piece.H, np.hstack([np.ones((len(piece), 1)), piece.T])
+            if piece.weights is not None:
+                root = np.sqrt(piece.weights)[:, None]
+                H, T = H.multiply(root).tocsr(), T * root
+            found = cls(gram(H), times(H.T, T), T.T @ T)
+            total = found if total is None else total.added(found)
+        return cls.zeros(block.schema.n_columns, t) if total is None else total
 
     @classmethod
     def zeros(cls, p: int, t: int) -> Products:
-        """Those of no rows, to add to in place."""
+        """Those of no rows."""
         return cls(np.zeros((p, p)), np.zeros((p, 1 + t)), np.zeros((1 + t, 1 + t)))
-
-    def add_rows(
-        self,
-        H: Array,
-        T: Array,
-        each: Callable[[Callable[[slice], None], list[slice]], Iterable[None]],
-    ) -> None:
-        """Add the products of dense rows H and T = [1, Y], scaled by the root of their weights.
-
-        In place and in the lower triangle alone, so there is one p × p array however many rows
-        come.  `each(function, slices)` may use threads: panels do not overlap, and the order of
-        additions to an entry is that of the calls.
-        """
-
-        def add(rows: slice) -> None:
-            self.HH[rows, : rows.stop] += H[:, rows].T @ H[:, : rows.stop]
-            self.HT[rows] += H[:, rows].T @ T
-
-        for _ in each(add, panels(len(self.HH))[::-1]):  # the longest first, for even threads
-            pass
-        self.TT[...] += T.T @ T
 
     def __add__(self, other: Products) -> Products:
         return Products(self.HH + other.HH, self.HT + other.HT, self.TT + other.TT)
@@ -94,8 +111,8 @@ class Products:
     def __mul__(self, factor: float) -> Products:
         return Products(self.HH * factor, self.HT * factor, self.TT * factor)
 
-    def __iadd__(self, other: Products) -> Products:
-        """In place, for a fold that owns its left operand: no new p × p array."""
+    def added(self, other: Products) -> Products:
+        """The sum in the arrays of this one, which whoever calls must own: no new p × p array."""
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
             mine += theirs
         return self
@@ -108,6 +125,11 @@ class Products:
     def magnitude(self) -> float:
         """Trace of the raw products."""
         return float(np.trace(self.HH))
+
+    @property
+    def finite(self) -> bool:
+        """Whether every row was: the trace and the sums over targets see each of them."""
+        return bool(np.isfinite(self.magnitude) and np.isfinite(self.TT).all())
 
     def combined(self, M: Array) -> Products:
         """The products for targets T·M, of which the first column is again that of ones."""
@@ -137,7 +159,7 @@ class Products:
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, about the weighted means if there is an intercept.
 
-        With `overwrite` the p × p products are centred in place and this summary is used up.
+        With `overwrite` the p × p products are centred in place and these are used up.
 
         The centred products lose the digits that the means hold in the raw ones; callers measure
         errors against `Moments.magnitude`, the size of the raw products, for that reason.
@@ -158,48 +180,41 @@ class Products:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Centred moments of rows: G = ZᵀZ, C = ZᵀY, the squared norms of Y's columns, the means.
+def _widths(block: Block) -> tuple[int, int]:
+    """Columns of H, and of [H, 1, T]."""
+    p = block.schema.n_columns
+    return p, p + 1 + block.T.shape[1]
 
-    ZᵀZ is what lies below the diagonal of G, and `diagonal`.  The rest of G is room for a factor,
-    so that both fit into one p × p array; `factored` says which one is there.
+
+def _fill(room: Array, block: Block, rows: slice) -> None:
+    """Write some rows of √w·[H, 1, T] where they belong."""
+    part, p = block.part(rows), block.schema.n_columns
+    Z = room[rows]
+    with np.errstate(over="ignore", invalid="ignore"):
+        evaluate(part.map, part.X, Z[:, :p])
+    Z[:, p] = 1.0
+    Z[:, p + 1 :] = part.T
+    if part.weights is not None:
+        Z *= np.sqrt(part.weights)[:, None]
+
+
+def _add_panel(square: Array, Z: Array, rows: slice) -> None:
+    """square += ZᵀZ in some rows, up to the diagonal."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square[rows, : rows.stop] += Z[:, rows].T @ Z[:, : rows.stop]
+
+
+def _by_parts(square: Array, p: int) -> Products:
+    """The products of [H, 1, T], of which only the lower triangle is there, by parts.
+
+    HᵀH is moved to the front of the square's own memory, so that it is contiguous without a second
+    p × p array, unless that would keep far more than its own.
     """
-
-    G: Array
-    diagonal: Array
-    C: Array
-    squares: Array
-    H_mean: Array
-    Y_mean: Array
-    total: float
-    magnitude: float
-    factored: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-
-    def shifted(self, ridge: float) -> Array:
-        """ZᵀZ + ridge in the upper triangle of G, whose transpose is returned: Fortran-ordered.
-
-        Whatever was there is lost.  What lies above the diagonal of the result is not symmetric
-        to what lies below it: use the lower triangle.
-        """
-        self.factored.clear()
-        for rows, strict in below_diagonal(self.G):
-            self.G[: rows.start, rows] = strict[:, : rows.start].T
-            corner = strict[:, rows.start :]
-            self.G[rows, rows] = corner + corner.T
-        self.G[np.diag_indices_from(self.G)] = self.diagonal + ridge
-        return self.G.T
-
-    def one_norm(self, ridge: float) -> float:
-        """The 1-norm of ZᵀZ + ridge."""
-        sums = np.abs(self.diagonal + ridge)
-        for rows, strict in below_diagonal(self.G):
-            np.abs(strict, out=strict)
-            sums[rows] += strict.sum(axis=1)
-            sums[: rows.stop] += strict.sum(axis=0)
-        return float(sums.max(initial=0.0))
-
-    def frobenius_norm(self) -> float:
-        """The Frobenius norm of ZᵀZ."""
-        strict = sum(float(np.vdot(part, part)) for _, part in below_diagonal(self.G))
-        return float(np.sqrt(np.vdot(self.diagonal, self.diagonal) + 2.0 * strict))
+    HT, TT = square[p:, :p].T.copy(), square[p:, p:]
+    TT = np.tril(TT) + np.tril(TT, -1).T
+    if square.size > 2 * p * p:
+        return Products(square[:p, :p].copy(), HT, TT)
+    HH = square.reshape(-1)[: p * p].reshape(p, p)
+    for rows in panels(p):  # towards the front, so none is overwritten before it has moved
+        HH[rows] = square[rows, :p]
+    return Products(HH, HT, TT)

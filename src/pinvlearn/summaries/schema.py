@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, is_sparse
 
 BlockId: TypeAlias = tuple[str, int]
 """(source, number): two parties that name their sources cannot collide."""
@@ -30,10 +30,8 @@ class Schema:
     ----------
     task : {"classes", "labels", "targets"}
         Target columns are indicators of classes, indicators of labels, or numbers.
-    fingerprint : str
-        Of the feature map; see `fingerprint`.
-    n_features, n_columns : int
-        Inputs and outputs of the map.
+    n_features : int
+        Inputs of the map.
     n_targets : int
         Target columns.
     one_target : bool
@@ -42,15 +40,19 @@ class Schema:
         Sorted classes, for the task "classes".
     feature_names : tuple of str or None
         Of the inputs.
+    n_columns : int
+        Outputs of the map, once it is drawn.
+    fingerprint : str
+        Of the map; see `fingerprint`.  Empty where nothing had to be compared yet.
     prepared : str or None
         Fingerprint of whatever made the inputs, such as a scaler fitted to some rows.
     """
 
     task: str
-    fingerprint: str
     n_features: int
-    n_columns: int
     n_targets: int
+    n_columns: int = 0
+    fingerprint: str = ""
     one_target: bool = True
     classes: Any = None
     feature_names: tuple[str, ...] | None = None
@@ -90,27 +92,43 @@ class Schema:
             return np.arange(self.n_targets)
         return np.searchsorted(wider.classes, self.classes)
 
+    def of_map(self, drawn: Any) -> Schema:
+        """The schema of summaries of a drawn map, by which they are told apart."""
+        return replace(self, n_columns=int(drawn.n_columns), fingerprint=fingerprint(drawn))
+
+    def coded(self, y: Any) -> Array:
+        """Target columns T: an indicator for each class or label, or the numbers themselves."""
+        if self.task == "classes":
+            T = np.zeros((len(y), self.n_targets))
+            T[np.arange(len(y)), self.codes(y)] = 1.0
+            return T
+        if self.task == "labels":
+            return np.asarray(np.asarray(y) > 0, dtype=np.float64)
+        return np.asarray(y, dtype=np.float64).reshape(len(y), self.n_targets)
+
+    def codes(self, y: Any) -> IntArray:
+        """The number of each row's class."""
+        return np.searchsorted(self.classes, np.asarray(y, dtype=self.classes.dtype))
+
+    def signed(self, T: Array) -> Array:
+        """Targets Y as they are fitted: indicators as ±1, one column for two classes."""
+        if self.task == "targets":
+            return T
+        signs: Array = 2.0 * (T[:, 1:] if self._binary else T) - 1.0
+        return signs
+
     @property
     def signs(self) -> Array:
-        """M with [1, T]·M = [1, Y]: indicators T as ±1 targets Y, one column for two classes."""
+        """M with [1, T]·M = [1, Y], for sums over targets; see `signed`."""
         t = self.n_targets
         if self.task == "targets":
             return np.eye(1 + t)
         M = np.vstack([-np.ones((1, t)), 2.0 * np.eye(t)])
-        if self.task == "classes" and t == 2:
-            M = M[:, 1:]
-        return np.column_stack([np.eye(1 + t, 1), M])
+        return np.column_stack([np.eye(1 + t, 1), M[:, 1:] if self._binary else M])
 
     @property
-    def indicators(self) -> Array:
-        """M with [1, Y]·M = [1, T], the other way round."""
-        if self.task == "targets":
-            return self.signs
-        up = np.eye(self.n_targets)
-        if self.task == "classes" and self.n_targets == 2:
-            up = np.array([[-1.0, 1.0]])
-        M = np.vstack([np.ones((1, self.n_targets)), up]) / 2.0
-        return np.column_stack([np.eye(len(M), 1), M])
+    def _binary(self) -> bool:
+        return self.task == "classes" and self.n_targets == 2
 
     def header(self) -> dict[str, Any]:
         """All but the classes, for a file."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pinvlearn.summaries.files import read_summaries, read_summary, write_summaries
 from pinvlearn.summaries.gram import Gram
@@ -14,17 +14,102 @@ from pinvlearn.summaries.triangle import Triangle
 Summary: TypeAlias = Gram | Triangle
 KINDS: dict[str, Any] = {"Gram": Gram, "Triangle": Triangle}
 
-Node: TypeAlias = tuple[str, int, int]
-"""(source, level, index): the blocks index·2^level … (index + 1)·2^level - 1 of a source."""
+T = TypeVar("T")
+
+
+class Node(NamedTuple):
+    """The blocks number·2^level … (number + 1)·2^level - 1 of a source."""
+
+    source: str
+    level: int
+    number: int
+
+    @property
+    def sibling(self) -> Node:
+        """The other half of the parent."""
+        return self._replace(number=self.number ^ 1)
+
+    @property
+    def parent(self) -> Node:
+        """The node that both halves make."""
+        return Node(self.source, self.level + 1, self.number // 2)
+
+
+class Merging(Generic[T]):
+    """Results of numbered blocks, merged along the binary tree over their numbers.
+
+    A node is merged as soon as both its halves are there, so blocks that come in order are held
+    in at most log₂ of their number partial results.  Each source has its own tree; sources are
+    merged in the order of their names.  What comes out depends on the set of blocks alone.
+    """
+
+    def __init__(self, merge: Callable[[T, T], T]) -> None:
+        self._merge = merge
+        self._held: dict[Node, T] = {}
+
+    def add(self, node: Node, result: T) -> None:
+        """Take in the result of one block, or of a whole node that was merged elsewhere."""
+        while node.sibling in self._held:
+            other = self._held.pop(node.sibling)
+            left_first = node.number % 2 == 0
+            result = self._merge(result, other) if left_first else self._merge(other, result)
+            node = node.parent
+        self._held[node] = result
+
+    @property
+    def held(self) -> list[T]:
+        """The partial results, each a whole node: another tree can take them in."""
+        return [self._held[node] for node in sorted(self._held)]
+
+    def result(self) -> T:
+        """All of them merged; a node with one half missing is the other half."""
+        by_source: dict[str, dict[Node, T]] = {}
+        for node in sorted(self._held):
+            by_source.setdefault(node.source, {})[node] = self._held[node]
+        roots = [self._root(nodes) for nodes in by_source.values()]
+        total = roots[0]
+        for root in roots[1:]:
+            total = self._merge(total, root)
+        return total
+
+    def _root(self, nodes: dict[Node, T]) -> T:
+        level = 0
+        while len(nodes) > 1:
+            above: dict[Node, T] = {}
+            for node, result in sorted(nodes.items(), key=lambda item: item[0]):
+                if node.level > level:
+                    above[node] = result
+                elif node.parent in above:
+                    above[node.parent] = self._merge(above[node.parent], result)
+                else:
+                    above[node.parent] = result
+            nodes, level = above, level + 1
+        return next(iter(nodes.values()))
+
+
+def merged(results: Iterable[T], merge: Callable[[T, T], T]) -> T:
+    """Merge along the binary tree over positions; `merge` may reuse its left operand."""
+    tree = Merging(merge)
+    for number, result in enumerate(results):
+        tree.add(Node("", 0, number), result)
+    return tree.result()
+
+
+class _Sum(NamedTuple):
+    """A summary, and whether the tree made it, so that its arrays may be used up."""
+
+    summary: Summary
+    own: bool
+
+    def plus(self, other: _Sum) -> _Sum:
+        return _Sum(self.summary.merged(other.summary, overwrite=self.own), True)
 
 
 class Tree:
-    """Summaries of blocks, merged along the binary tree over their numbers.
+    """Summaries of blocks, merged along the binary tree over their numbers; see `Merging`.
 
-    A node is merged as soon as both its halves are there, so blocks that come in order are held
-    in at most log₂ of their number partial sums.  Each source has its own tree; sources are merged
-    in the order of their names.  Floating-point addition is not associative: adding blocks as
-    they come gives other bits every time, while this sum depends on the set of blocks alone.
+    Floating-point addition is not associative: adding blocks as they come gives other bits every
+    time, while this sum depends on the set of blocks alone.
 
     Examples
     --------
@@ -40,23 +125,14 @@ class Tree:
     """
 
     def __init__(self) -> None:
-        self._nodes: dict[Node, Summary] = {}
-        self._own: set[Node] = set()  # sums made here, whose arrays may be used up
+        self._sums: Merging[_Sum] = Merging(_Sum.plus)
         self._counted: Ranges = ()
 
     def add(self, summary: Summary) -> None:
         """Take in one block, or a whole node of the tree that was merged elsewhere."""
         node = _node_of(summary)
         self._counted = add_ranges(self._counted, summary.blocks)
-        while (sibling := _sibling(node)) in self._nodes:
-            left, right = sorted((node, sibling))
-            self._nodes[node] = summary
-            first, second = self._nodes.pop(left), self._nodes.pop(right)
-            summary = first.merged(second, overwrite=left in self._own)
-            self._own -= {left, right}
-            node = _parent(node)
-            self._own.add(node)
-        self._nodes[node] = summary
+        self._sums.add(node, _Sum(summary, False))
 
     def counted(self, block_id: BlockId) -> bool:
         """Whether a block is already in."""
@@ -75,31 +151,27 @@ class Tree:
     @property
     def nodes(self) -> list[Summary]:
         """The partial sums held, each a whole node: another tree can take them in."""
-        return [self._nodes[node] for node in sorted(self._nodes)]
+        return [held.summary for held in self._sums.held]
 
     @property
     def schemas(self) -> list[Schema]:
         """Of the partial sums."""
-        return [summary.schema for summary in self._nodes.values()]
+        return [summary.schema for summary in self.nodes]
 
     def __len__(self) -> int:
         """Partial sums held."""
-        return len(self._nodes)
+        return len(self.nodes)
 
     def result(self) -> Summary:
         """The sum of all blocks so far; the tree stays as it is."""
-        if not self._nodes:
+        nodes = self.nodes
+        if not nodes:
             raise ValueError("there are no blocks to merge; give at least one.")
-        by_source: dict[str, dict[Node, Summary]] = {}
-        for node in sorted(self._nodes):
-            by_source.setdefault(node[0], {})[node] = self._nodes[node]
-        total: Summary | None = None
-        for nodes in by_source.values():
-            summary = _collapsed(nodes)
-            total = summary if total is None else total.merged(summary)
-        assert total is not None
-        # What the caller gets must not change when more blocks come.
-        return total * 1.0 if any(total is node for node in self._nodes.values()) else total
+        # What the tree goes on to add to must not be used up, nor given away.
+        spare: Merging[Summary] = Merging(lambda one, two: one.merged(two))
+        for summary in nodes:
+            spare.add(_node_of(summary), summary)
+        return spare.result() if len(nodes) > 1 else nodes[0] * 1.0
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint, whole or not at all."""
@@ -133,32 +205,8 @@ def _node_of(summary: Summary) -> Node:
         source, first, last = summary.blocks[0]
         size = last - first
         if size & (size - 1) == 0 and first % size == 0:
-            return source, size.bit_length() - 1, first // size
+            return Node(source, size.bit_length() - 1, first // size)
     raise ValueError(
         f"a tree takes summaries of one block each, made with a block_id; this one has counted "
         f"{summary.blocks or 'none'}."
     )
-
-
-def _sibling(node: Node) -> Node:
-    return node[0], node[1], node[2] ^ 1
-
-
-def _parent(node: Node) -> Node:
-    return node[0], node[1] + 1, node[2] // 2
-
-
-def _collapsed(nodes: dict[Node, Summary]) -> Summary:
-    """The root of one source's tree; a node with one half missing is the other half."""
-    level = 0
-    while len(nodes) > 1:
-        above: dict[Node, Summary] = {}
-        for node, summary in sorted(nodes.items(), key=lambda item: item[0]):
-            if node[1] > level:
-                above[node] = summary
-            elif _parent(node) in above:
-                above[_parent(node)] = above[_parent(node)].merged(summary)
-            else:
-                above[_parent(node)] = summary
-        nodes, level = above, level + 1
-    return next(iter(nodes.values()))

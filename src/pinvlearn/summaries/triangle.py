@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, to_dense
+from pinvlearn._core.arrays import MIN_BLOCK_ROWS, Array, to_dense
 from pinvlearn._core.blas import lapack
-from pinvlearn.summaries.block import Block
+from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.gram import same_kind
-from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges
+from pinvlearn.summaries.schema import Ranges, Schema, add_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,46 +41,23 @@ class Triangle:
     blocks: Ranges = ()
     n_rows: float = 0.0
 
-    @classmethod
-    def of(
-        cls,
-        map: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        block_id: BlockId | None = None,
-        *,
-        task: str | None = None,
-        classes: Any = None,
-        feature_names: tuple[str, ...] | None = None,
-    ) -> Triangle:
-        """The summary of one block of rows; the parameters are those of `Gram.of`."""
-        return cls.of_block(
-            Block.of(
-                map,
-                X,
-                y,
-                sample_weight,
-                block_id,
-                task=task,
-                classes=classes,
-                feature_names=feature_names,
-            )
-        )
+    offers = "triangle"
 
     @classmethod
     def of_block(cls, block: Block) -> Triangle:
-        """The summary of rows that were checked."""
+        """The summary of one block of rows."""
         width = 1 + block.schema.n_columns + block.schema.n_targets
         R: Array = np.zeros((width, width))
-        for H, T, weights in block.pieces():
-            Z = np.hstack([np.ones((len(T), 1)), to_dense(H), T])
-            if weights is not None:
-                Z *= np.sqrt(weights)[:, None]
-            if not np.isfinite(Z.sum()):
-                block.raise_not_finite()
+        for piece in block.pieces(2 * MIN_BLOCK_ROWS):  # few merges, of which each costs p³
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = np.hstack([np.ones((len(piece), 1)), to_dense(piece.H), piece.T])
+                if piece.weights is not None:
+                    Z *= np.sqrt(piece.weights)[:, None]
+                finite = np.isfinite(Z.sum())
+            if not finite:
+                raise_not_finite(block.pieces())
             R = _stacked(R, _square(_r_factor(Z)))
-        return cls(R, block.schema, block.ranges, float(len(block.T)))
+        return cls(R, block.schema, block.ranges, float(len(block)))
 
     def __add__(self, other: Any) -> Triangle:
         return self.merged(other)
@@ -141,6 +118,11 @@ class Triangle:
         """The summary that a file holds."""
         rest.pop("mass")
         return cls(arrays["R"], schema, **rest)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.R[0, 0] ** 2)
 
     @property
     def mass(self) -> float:

@@ -1,0 +1,138 @@
+"""What a worker runs: a drawn map, and how blocks of rows become summaries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn.summaries import BlockId, Schema, Summary
+from pinvlearn.summaries.block import Block
+
+
+class Check(Protocol):
+    """Whoever lets rows in: clean arrays from what a user gave, or an error that names the row."""
+
+    def __call__(
+        self, X: Any, y: Any, sample_weight: Any, schema: Schema, learner: str, where: str
+    ) -> tuple[Matrix, Any, Array | None]:
+        """X, y and weights that fit the schema; `where` opens an error message."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A drawn map and the schema of its summaries: a pure function from blocks to summaries.
+
+    A learner's `plan(X, y)` makes one from the head of the data.  It can be pickled and sent to
+    workers, which need nothing else.
+
+    Attributes
+    ----------
+    map : callable
+        The drawn feature map.
+    schema : Schema
+        Of the summaries, with the classes known so far.
+    kind : type
+        `Gram` or `Triangle`.
+    check : callable
+        Checks the rows of a block; a function of a module, so that it can be sent.
+    class_weight : dict or None
+    learner : str
+        Name of the learner's class, for error messages.
+    notes : tuple of str
+        What a careful user would want to know of the map.
+    """
+
+    map: Any
+    schema: Schema
+    kind: type[Summary]
+    check: Check
+    class_weight: dict[Any, float] | None = None
+    learner: str = "the learner"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the map."""
+        return self.schema.fingerprint
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return self.schema.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had any."""
+        return self.schema.feature_names
+
+    def summary(
+        self, X: Any, y: Any, sample_weight: Any = None, block_id: BlockId | None = None
+    ) -> Summary:
+        """The summary of one block of rows, after checking them; no rows at all are a block too.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,), optional
+        block_id : (str, int), optional
+            Source and number, so that no block is counted twice.
+
+        Returns
+        -------
+        summary : Gram or Triangle
+
+        Raises
+        ------
+        ValueError
+            Naming block, row and column, for what is not finite; also for columns that are
+            missing or permuted, and for targets and weights that do not fit.
+        """
+        return self.kind.of_block(self.block(X, y, sample_weight, block_id))
+
+    def block(
+        self, X: Any, y: Any, sample_weight: Any = None, block_id: BlockId | None = None
+    ) -> Block:
+        """The checked rows from which `summary` is made."""
+        where = "" if block_id is None else f"block {block_id}: "
+        X, y, weights = self.check(X, y, sample_weight, self.schema, self.learner, where)
+        if self.class_weight is not None and len(y):
+            labels, codes = np.unique(y, return_inverse=True)
+            by_class = np.array([self.class_weight.get(label, 1.0) for label in labels])
+            weights = by_class[codes] if weights is None else weights * by_class[codes]
+        return Block.coded(self.map, X, y, weights, self.schema, block_id)
+
+    def pieces(self, schema: Schema, number: int, given: Any) -> Iterator[Block]:
+        """A block read again, by pieces, with the classes of all blocks in `schema`."""
+        return replace(self, schema=schema).block(*unpacked(given, number)).pieces()
+
+
+def unpacked(block: Any, number: int) -> tuple[Any, Any, Any]:
+    """X, y and weights of a block as a user gives it."""
+    if isinstance(block, tuple | list) and len(block) in (2, 3):
+        return block[0], block[1], block[2] if len(block) == 3 else None
+    raise ValueError(
+        f"block {number} is a {type(block).__name__}; give (X, y) or (X, y, sample_weight)."
+    )
+
+
+def of_pieces(
+    plan: Plan, schema: Schema, function: Callable[..., Any], number: int, given: Any
+) -> list[Any]:
+    """What a worker gives for one block, read again: function(H, Y, weights) of its pieces."""
+    pieces = plan.pieces(schema, number, given)
+    return [function(piece.H, piece.Y, piece.weights) for piece in pieces]
+
+
+def source_name(X: Any, y: Any) -> str:
+    """A name for where rows come from: the digest of the first of them."""
+    digest = hashlib.sha256()
+    for part in (X, y):
+        part = to_dense(part[:1]) if hasattr(part, "toarray") else np.asarray(part)[:64]
+        digest.update(repr(part.tolist()).encode())
+    return digest.hexdigest()[:16]

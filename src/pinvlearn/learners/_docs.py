@@ -1,0 +1,96 @@
+"""Docstring paragraphs that learners share: parameters by name, and the attributes of a fit."""
+
+from __future__ import annotations
+
+import inspect
+
+from sklearn.base import ClassifierMixin
+
+PARAMETERS = {
+    "alpha": """
+    alpha : "auto", float or array, default="auto"
+        Ridge (1/C and 1/v of the papers).  A number is obeyed, 0 being the papers'
+        pseudo-inverse; an array is a path from which leave-one-out chooses; "auto" is a path of
+        31 values, chosen from by exact leave-one-out (by generalised cross-validation where
+        `loo_scoring` is None).""",
+    "solver": """
+    solver : str or object, default="auto"
+        "exact" (the SVD), "adaptive" and "adaptive-flat" ([JL19] Algorithm 5 with the tolerance
+        and the gradient stop), "cholesky", "gram", "qr", "randomized" ([MW15] Eq. (19)), "auto", or
+        an object of `pinvlearn.readout.solvers`.  `report_` says what "auto" chose and why.""",
+    "direct_links": """
+    direct_links : bool, default=False
+        Put the inputs beside the hidden units, so that the linear part is learned as such.""",
+    "class_weight": """
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.""",
+    "loo_scoring": """
+    loo_scoring : {"mse"} or None, default="mse"
+        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
+        no `predict_interval`.""",
+    "n_jobs": """
+    n_jobs : int, default=None
+        Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The
+        result does not depend on it.""",
+    "random_state": """
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the feature map and of the randomised solvers.""",
+}
+"""Parameters that several learners share, as their docstrings describe them."""
+
+CLASSIFIER_SCORING = """
+    loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
+        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
+        no `predict_proba`."""
+
+ATTRIBUTES = """
+    Attributes
+    ----------
+    coef_ : array of shape (n_targets, n_units) or (n_units,)
+        Weights of the units `map_` gives.
+    intercept_ : float or array of shape (n_targets,)
+        Unpenalised.
+    alpha_ : float
+        The ridge used.
+    alphas_ : array
+        The ridges it was chosen from.
+    loo_scores_ : array
+        Leave-one-out score of each of `alphas_` (larger is better); `gcv_scores_` where
+        `loo_scoring` is None and there was a path.
+    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
+        Output for each training row of the read-out fitted to all others, given the map.
+    rank_ : int
+        Directions that took part.
+    sizes_, size_alphas_, size_scores_ : arrays of shape (n_sizes,), (n_alphas,) and \
+            (n_alphas, n_sizes)
+        Where a size or a rank was chosen by leave-one-out: those judged, at which ridges, and
+        their scores (larger is better); `SizePathDisplay` draws them.
+    map_ : callable
+        The drawn feature map.
+    report_ : Report
+        What was done, why, how exactly, and how long it took.
+    summary_ : Gram or Triangle
+        Sums over the rows, to add to and take from: where they came in pieces (`partial_fit`,
+        `fit_blocks`, `fit_summary`), and after `fit` where the map keeps nothing of the rows and
+        there is a ridge.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn."""
+
+
+def documented(cls: type) -> type:
+    """Fill shared parameters, in the order of the signature, and attributes into a docstring.
+
+    Everything is dedented first: Python 3.13 and later do so when they compile a docstring, earlier
+    ones do not, and a section indented otherwise than its neighbours is lost to whoever reads it.
+    """
+    texts = PARAMETERS | getattr(cls, "_parameter_docs", {})
+    if issubclass(cls, ClassifierMixin):
+        texts |= {"loo_scoring": CLASSIFIER_SCORING}
+    names = [name for name in inspect.signature(cls).parameters if name in texts]
+    shared = "\n".join(inspect.cleandoc(texts[name]) for name in names)
+    cls.__doc__ = (
+        inspect.cleandoc(cls.__doc__ or "")
+        .replace("{tail}", shared)
+        .replace("{attributes}", inspect.cleandoc(ATTRIBUTES))
+    )
+    return cls

@@ -1,0 +1,203 @@
+"""The account that a learner keeps of its rows: their sums, and the solution that follows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pinvlearn._validation import check_block
+from pinvlearn.engines.plan import Plan
+from pinvlearn.summaries import Gram, Schema, Summary
+from pinvlearn.summaries.block import Block
+
+
+class Ledger:
+    """What a model has learned from, and what follows from it.
+
+    A ledger is never written to: adding, forgetting and merging give another one.  Two things are
+    worked out when they are first asked for, by one thread while others wait, and kept: the
+    summary, where a fit left something cheaper, and the solution, which is solved for after rows
+    have come or gone.  Neither changes what anybody sees.
+
+    Parameters
+    ----------
+    map : callable
+        The drawn feature map.
+    schema : Schema
+        Of the rows; a fit leaves out the map's fingerprint, which only summaries compare.
+    summary : Gram, Triangle or None
+        Sums over the rows.
+    rows : Block or None
+        The rows themselves, where they are no more than the units: fewer numbers than their sums.
+    solution : dict or None
+        The attributes that follow; None where they have yet to be solved for.
+    notes : tuple of str
+        What a careful user would want to know of the map.
+    """
+
+    def __init__(
+        self,
+        map: Any,
+        schema: Schema,
+        summary: Summary | None = None,
+        *,
+        rows: Block | None = None,
+        solution: dict[str, Any] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.map, self.schema, self.notes = map, schema, notes
+        self._summary, self._rows, self._solution = summary, rows, solution
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = dict(vars(self))
+        del state["_lock"]  # a lock belongs to one process
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether rows can be added and taken away."""
+        return self._summary is not None or self._rows is not None
+
+    @property
+    def summary(self) -> Summary:
+        """Sums over the rows, by which they can be told from others."""
+        with self._lock:
+            if self._rows is not None:
+                self._summary, self._rows = Gram.of_block(self._rows), None
+            if self._summary is None:
+                raise ValueError("no sums of the rows were kept; see `is_open`.")
+            if not self._summary.schema.fingerprint:
+                schema = self._summary.schema.of_map(self.map)
+                self._summary = replace(self._summary, schema=schema)
+            return self._summary
+
+    def solution(self, solve: Callable[[Summary], dict[str, Any]]) -> dict[str, Any]:
+        """The attributes that follow from the rows; where they are not there yet, by `solve`."""
+        if self._solution is None:
+            with self._lock:
+                if self._solution is None:
+                    self._solution = solve(self.summary)
+        return self._solution
+
+    def has(self, name: str) -> bool:
+        """Whether an attribute has been solved for; nothing is solved."""
+        return self._solution is not None and name in self._solution
+
+    def plan(self, class_weight: dict[Any, float] | None, learner: str) -> Plan:
+        """How more rows are summarised for this ledger."""
+        summary = self.summary
+        return Plan(self.map, summary.schema, type(summary), check_block, class_weight, learner)
+
+    def add(self, new: Summary, *, decay: float = 1.0, classes: Any = None) -> Ledger:
+        """With more rows, those so far weighted by `decay`, and classes that none may have."""
+        before = self.summary if decay == 1.0 else self.summary * decay
+        return self._with(with_classes(before.merged(new), classes))
+
+    def forget(self, old: Summary) -> Ledger:
+        """Without some of the rows."""
+        return self._with(self.summary - old)
+
+    def prepared_by(self, fingerprint: str) -> Ledger:
+        """The same rows, known to have been made by something, such as a scaler."""
+        summary = replace(self.summary, schema=replace(self.summary.schema, prepared=fingerprint))
+        other = self._with(summary)
+        other._solution = self._solution
+        return other
+
+    def closed(self) -> Ledger:
+        """The solution without the rows it follows from: none can be added or taken away."""
+        return Ledger(self.map, self.schema, solution=self._solution, notes=self.notes)
+
+    def _with(self, summary: Summary) -> Ledger:
+        return Ledger(self.map, summary.schema, summary, notes=self.notes)
+
+
+def mark_prepared(learner: Any, fingerprint: str) -> None:
+    """Say what made the inputs, so that sums of inputs made otherwise are not added to these."""
+    learner._hold(learner._ledger.prepared_by(fingerprint))
+
+
+def close_ledger(learner: Any) -> None:
+    """Keep the solution alone, if there is one: p² numbers fewer."""
+    ledger = learner.__dict__.get("_ledger")
+    if ledger is not None and ledger.has("report_"):
+        learner._ledger = ledger.closed()
+
+
+def with_classes(summary: Summary, classes: Any) -> Summary:
+    """The summary, with classes that no row may have."""
+    return summary if classes is None else summary.with_classes(classes)
+
+
+class Solved:
+    """An attribute of a learner that follows from its ledger, solved for when it is first read.
+
+    Reading it changes nothing in the learner: `vars` are the same before and after.
+    """
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        solution = model._solution()
+        if self._name not in solution:
+            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
+        return solution[self._name]
+
+
+def can_learn_in_pieces(estimator: Any) -> bool:
+    """Whether a learner learns from summaries; the error says why not."""
+    reason = estimator._why_not_updatable()
+    if reason is not None:
+        raise AttributeError(reason)
+    return True
+
+
+def can_go_on(estimator: Any) -> bool:
+    """Whether rows can be added to it and taken away."""
+    can_learn_in_pieces(estimator)
+    ledger = estimator._held_ledger
+    if ledger is not None and not ledger.is_open:
+        reason = estimator._why_nothing_is_kept() or "it was not meant to be updated"
+        raise AttributeError(
+            "This model was fitted by fit, which kept no sums of its rows, so none can be added or "
+            f"taken away: {reason.rstrip('.')}. Start with partial_fit or fit_blocks, for any "
+            "number of rows."
+        )
+    return True
+
+
+def has_leave_one_out(estimator: Any) -> bool:
+    """Whether there are leave-one-out predictions, or will be after a fit."""
+    ledger = estimator._held_ledger
+    if ledger is not None and ledger.has("loo_predictions_"):
+        return True
+    if "loo_scoring" not in estimator.get_params(deep=False):
+        raise AttributeError(
+            f"This needs leave-one-out predictions, which {type(estimator).__name__} never makes. "
+            "Use ELMClassifier, or put scikit-learn's CalibratedClassifierCV around it."
+        )
+    if estimator.loo_scoring is None:
+        raise AttributeError(
+            "This needs leave-one-out predictions, which a fit with loo_scoring=None does not "
+            'make. Fit with loo_scoring="mse" (or "accuracy" for a classifier).'
+        )
+    if ledger is not None:
+        raise AttributeError(
+            "This needs leave-one-out predictions, and those need rows. A model that learned from "
+            "summaries (partial_fit, forget, merge, fit_blocks, fit_summary) keeps none; use fit."
+        )
+    return True

@@ -1,0 +1,121 @@
+"""Centred second moments, and the one p × p array that holds them and a Cholesky factor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.blas import blas, lapack
+
+EPS = float(np.finfo(np.float64).eps)
+
+PANEL = 512
+"""Rows of a p × p array worked on at a time where a second such array would be too much."""
+
+
+def panels(p: int) -> list[slice]:
+    """Row panels of a p × p array, from the top."""
+    return slices(0, p, PANEL)
+
+
+def below_diagonal(G: Array) -> Iterator[tuple[slice, Array]]:
+    """Panels of rows of G up to its diagonal, what is not below it set to zero (copies)."""
+    for rows in panels(len(G)):
+        yield rows, np.tril(G[rows, : rows.stop], rows.start - 1)
+
+
+class Factored(NamedTuple):
+    """L of LLᵀ = ZᵀZ + ridge, not clean above its diagonal.
+
+    `smallest` estimates the smallest eigenvalue of what was factored (by pocon); `shifted` tells
+    that ZᵀZ + ridge was not positive definite, and that more was added to it.
+    """
+
+    L: Array
+    smallest: float
+    shifted: bool
+
+
+@dataclass(eq=False)
+class Moments:
+    """Centred moments of rows: G = ZᵀZ, C = ZᵀY, the squared norms of Y's columns, the means.
+
+    ZᵀZ is what lies below the diagonal of G, and `diagonal`.  The rest of G is this object's own
+    room for one Cholesky factor at a time, so that both fit into one p × p array.
+    """
+
+    G: Array
+    diagonal: Array
+    C: Array
+    squares: Array
+    H_mean: Array
+    Y_mean: Array
+    total: float
+    magnitude: float
+    _made: tuple[tuple[float, float], Factored] | None = field(default=None, init=False, repr=False)
+
+    def cholesky(self, ridge: float, shift: float) -> Factored:
+        """LLᵀ = ZᵀZ + ridge, with `shift` times the trace added where that is not definite.
+
+        The factor is made in the upper triangle of G; the one that was there is gone, and is made
+        again when it is asked for.  p³/3 flops.
+        """
+        if self._made is None or self._made[0] != (ridge, shift):
+            self._made = (ridge, shift), self._factored(ridge, shift)
+        return self._made[1]
+
+    def _factored(self, ridge: float, shift: float) -> Factored:
+        magnitude = self.magnitude
+        least = 4.0 * EPS * magnitude
+        for added in (ridge, ridge + (shift * magnitude if magnitude > 0.0 else 1.0)):
+            norm, shifted = self.one_norm(added), self.shifted(added)
+            L, info = lapack("potrf", shifted)(shifted, lower=True, overwrite_a=True, clean=False)
+            if info == 0:
+                rcond, _ = lapack("pocon", L)(L, norm, uplo="L")
+                if rcond * norm > least:
+                    return Factored(L, float(rcond * norm), added != ridge)
+        raise np.linalg.LinAlgError(
+            "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
+            'Use solver="qr" or "exact", or a larger alpha.'
+        )
+
+    def shifted(self, ridge: float) -> Array:
+        """ZᵀZ + ridge in the upper triangle of G, whose transpose is returned: Fortran-ordered.
+
+        Whatever was there is lost.  What lies above the diagonal of the result is not symmetric
+        to what lies below it: use the lower triangle.
+        """
+        self._made = None
+        for rows, strict in below_diagonal(self.G):
+            self.G[: rows.start, rows] = strict[:, : rows.start].T
+            corner = strict[:, rows.start :]
+            self.G[rows, rows] = corner + corner.T
+        self.G[np.diag_indices_from(self.G)] = self.diagonal + ridge
+        return self.G.T
+
+    def uncentred(self) -> Array:
+        """The raw products HᵀH, in the array of G, which is used up; errors are eps of them."""
+        HH = self.shifted(0.0)
+        if self.H_mean.any():
+            HH = blas("ger", HH)(self.total, self.H_mean, self.H_mean, a=HH, overwrite_a=True)
+        return HH.T
+
+    def one_norm(self, ridge: float) -> float:
+        """The 1-norm of ZᵀZ + ridge."""
+        sums = np.abs(self.diagonal + ridge)
+        for rows, strict in below_diagonal(self.G):
+            np.abs(strict, out=strict)
+            sums[rows] += strict.sum(axis=1)
+            sums[: rows.stop] += strict.sum(axis=0)
+        return float(sums.max(initial=0.0))
+
+    @cached_property
+    def frobenius_norm(self) -> float:
+        """The Frobenius norm of ZᵀZ."""
+        strict = sum(float(np.vdot(part, part)) for _, part in below_diagonal(self.G))
+        return float(np.sqrt(np.vdot(self.diagonal, self.diagonal) + 2.0 * strict))
