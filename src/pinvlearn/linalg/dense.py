@@ -19,10 +19,6 @@ from pinvlearn.linalg.svd import SVD, sign_fixed, signed
 RESOLVED = 1e-4
 """Down to this fraction of the largest value the vectors of a Gram matrix span what they should."""
 
-GRAM_RESOLUTION = 1e-7
-"""Singular values below this fraction of the largest are lost in a float64 Gram matrix, whose
-eigenvalues carry an absolute error of about eps times the largest."""
-
 
 def exact(A: Matrix, rank: int | None = None) -> SVD:
     """The full SVD by LAPACK's divide and conquer, cut to `rank`; O(mn·min(m, n)) flops."""
@@ -148,14 +144,6 @@ def _in_order(U: Array, s: Array, V: Array, redone: int) -> Triplets:
     if np.any(np.abs(s[order] - s) > 8.0 * np.finfo(np.float64).eps * s.max(initial=0.0)):
         U, V = U[:, order], V[:, order]
     return Triplets(U, s[order], V, redone)
-
-
-def unresolved_notes(s: Array) -> tuple[str, ...]:
-    """What to say of singular values that a Gram matrix cannot tell from zero."""
-    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
-    if not lost:
-        return ()
-    return (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
 
 
 def left_vectors(A: Matrix, V: Array) -> Array:

@@ -22,7 +22,7 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.products import gram_entries, times
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn.linalg.chebyshev import chebyshev
-from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
+from pinvlearn.linalg.dense import exact, gram_svd
 from pinvlearn.linalg.fastpi import LOW_RANK, fastpi
 from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.krylov import block_krylov, gram_pays, randomized
@@ -31,7 +31,7 @@ from pinvlearn.linalg.orthonormal import complete
 from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Stop, on_scaled_matrix
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import GRAM_RESOLUTION, SVD, sign_fixed
 
 SMALL = 64
 """Smaller sides up to this many entries go to LAPACK: nothing else is worth its overhead."""

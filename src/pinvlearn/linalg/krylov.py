@@ -20,7 +20,6 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_dense
 from pinvlearn._core.products import gram, normal_times, times
-from pinvlearn.linalg.dense import unresolved_notes
 from pinvlearn.linalg.orthonormal import (
     column_norms,
     complete,
@@ -30,7 +29,7 @@ from pinvlearn.linalg.orthonormal import (
     thin_qr,
 )
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
 
 SETTLED = 1e-3
 """Krylov steps end when the residuals r of all wanted Ritz pairs satisfy r² ≤ this·θ·θ_k.

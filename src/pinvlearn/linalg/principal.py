@@ -29,7 +29,7 @@ from pinvlearn._core.arrays import (
 )
 from pinvlearn._core.products import gram, times
 from pinvlearn._core.threads import as_worker
-from pinvlearn.linalg.dense import left_vectors, unresolved_notes
+from pinvlearn.linalg.dense import left_vectors
 from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
 from pinvlearn.linalg.lanczos import lanczos
@@ -37,7 +37,7 @@ from pinvlearn.linalg.orthonormal import leading_eigen
 from pinvlearn.linalg.rangefinder import absolute
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Stop, on_scaled_matrix
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
 
 SMALL = 1000
 """Side up to which `choose_axes` takes the Gram matrix whatever the rank: it is exact there, and
