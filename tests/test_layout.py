@@ -39,6 +39,7 @@ ELSEWHERE = {
     "learners/_decomposing.py": "learners/test_decomposition.py",
     "learners/_docs.py": "test_docstrings.py",
     "learners/_maps.py": "learners/test_features.py",
+    "learners/_pieces.py": "learners/test_ledger.py",
     "learners/_state.py": "learners/test_base.py",
     "learners/_targets.py": "learners/test_base.py",
     "learners/elm.py": "learners/test_base.py",
