@@ -17,9 +17,6 @@ ELSEWHERE = {
     "_core/archives.py": "_core/test_files.py",
     "_core/checks.py": "test_validation.py",
     "_core/compiled.py": "_core/test_products.py",
-    "_core/files.py": "test_persistence.py",
-    "_core/jit.py": "_core/test_products.py",
-    "_core/machine.py": "linalg/test_chebyshev.py",
     "cli/_matrix.py": "cli/test_svd.py",
     "cli/_model.py": "cli/test_fit.py",
     "cli/_options.py": "cli/test_fit.py",
@@ -49,7 +46,6 @@ ELSEWHERE = {
     "linalg/dense.py": "linalg/test_driver.py",
     "linalg/extended.py": "readout/test_choose.py",
     "linalg/frpca.py": "linalg/test_driver.py",
-    "linalg/orthonormal.py": "linalg/test_chebyshev.py",
     "readout/cells.py": "learners/test_fastpi.py",
     "readout/duals.py": "readout/test_choose.py",
     "readout/extended.py": "readout/test_choose.py",
@@ -81,3 +77,4 @@ def test_the_table_is_true():
     for module, where in ELSEWHERE.items():
         assert module in MODULES, f"{module} is gone"
         assert (TESTS / where).exists(), f"{where}, which tests {module}, is gone"
+        assert not namesake(module).exists(), f"{module} has tests of its name: drop its line"
