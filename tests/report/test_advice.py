@@ -9,7 +9,7 @@ from pinvlearn.report.facts import gather
 
 
 def said(model, X, y, ids=()):
-    return " ".join(advice(gather(model, X, y), list(ids)))
+    return " ".join(advice(gather(model, X, y, np.random.default_rng(0)), list(ids)))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_columns_that_do_nothing_and_bends_that_a_line_misses(X, rng):
     assert "The model is linear. Try one that bends" in words
 
 
-def test_ids_come_first(X):
+def test_ids_come_first(X, rng):
     y = X[:, 0] + X[:, 1]
-    sentences = advice(gather(pl.PinvRegressor().fit(X, y), X, y), ["code"])
+    sentences = advice(gather(pl.PinvRegressor().fit(X, y), X, y, rng), ["code"])
     assert sentences[0] == "Leave out code: every row has a value of its own there."

@@ -8,11 +8,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pinvlearn as pl
-from pinvlearn.report.facts import COVERAGES, calibration, confusion, gather
+from pinvlearn.report import facts as report_facts
+from pinvlearn.report.facts import COVERAGES, calibration, confusion
 
 DIABETES = load_diabetes(return_X_y=True)
 CANCER = (load_breast_cancer().data[:, :8], load_breast_cancer().target)
 IRIS = load_iris(return_X_y=True)
+
+
+def gather(model, X, y):
+    return report_facts.gather(model, X, y, np.random.default_rng(0))
 
 
 def classifier(**options):

@@ -148,7 +148,7 @@ def fit(
     if page is not None:
         from pinvlearn.report.write import write_report
 
-        write_report(pipeline, X, y, page, title=data.name, seed=seed)
+        write_report(pipeline, X, y, page, title=data.name, rng=seed)
         output.note(f"the report is in {page}")
 
     values = {"model": type(learner).__name__, "rows": X.shape[0], "columns": X.shape[1]}

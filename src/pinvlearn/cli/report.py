@@ -58,7 +58,7 @@ def report(
     X = _model.inputs_for(fitted, _data.Data(table), output.note)
     labelled = hasattr(learner_of(fitted), "classes_")
     y = _data.as_labels(y, least=1) if labelled else _data.as_quantities(y)
-    write_report(fitted, X, y, out, title=data.name, seed=seed)
+    write_report(fitted, X, y, out, title=data.name, rng=seed)
     output.note(f"the report is in {out}")
 
 

@@ -90,12 +90,11 @@ class Facts:
         return next(iter(self.scores))
 
 
-def gather(model: Any, X: Any, y: Any, *, seed: int = 0) -> Facts:
+def gather(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Facts:
     """All that a report tells of a model on rows X with targets y."""
     check_is_fitted(model)
     learner = learner_of(model)
     y = _checked_targets(learner, y, X.shape[0])
-    rng = np.random.default_rng(seed)
     outputs = _left_out(model, learner, X, y)
     left_out = outputs is not None
     classes = np.asarray(learner.classes_) if is_classifier(learner) else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.files import written_whole
+from pinvlearn._validation import generator
 from pinvlearn.report import sections
 from pinvlearn.report.charts import bars
 from pinvlearn.report.columns import column_stories, idlike
@@ -25,7 +26,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
-    seed: int = 0,
+    rng: Any = 0,
 ) -> None:
     """Write what a model is worth on given rows to one HTML file that needs nothing else.
 
@@ -50,8 +51,9 @@ def write_report(
         Where to write; an existing file is replaced only once the new one is complete.
     title : str, optional
         What the page is of, a file's name perhaps; by default the shape of X.
-    seed : int, default=0
-        Of the rows that are drawn and of the shuffling: the same page for the same input.
+    rng : int, Generator or None, default=0
+        Of the rows that are drawn and of the shuffling; by default the same page for the same
+        input.
 
     Raises
     ------
@@ -78,15 +80,15 @@ def write_report(
     True
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
-    facts = gather(model, X, y, seed=seed)
+    stream = generator(rng)
+    facts = gather(model, X, y, stream)
     learner = learner_of(model)
-    rng = np.random.default_rng(seed)
     made: list[Section | None] = [
         sections.scores_section(facts),
         sections.next_section(facts, idlike(X)),
         sections.calibration_section(facts),
         sections.confusion_section(facts),
-        sections.intervals_section(facts, rng),
+        sections.intervals_section(facts, stream),
         sections.importances_section(facts),
         sections.path_section(learner),
         sections.sizes_section(learner),
