@@ -4,6 +4,7 @@ One line for each, imported ``as`` itself, which marks it as public.
 """
 
 from pinvlearn import summaries as summaries
+from pinvlearn.deploy.onnx import to_onnx as to_onnx
 from pinvlearn.displays.matrices import DegreeDisplay as DegreeDisplay
 from pinvlearn.displays.matrices import ReorderingDisplay as ReorderingDisplay
 from pinvlearn.displays.paths import AlphaPathDisplay as AlphaPathDisplay

@@ -43,6 +43,7 @@ def fit(
     y : dask array, dask series or str, optional
         Where X is an array or a data frame; a string names a column of the data frame.
     sample_weight : as y, optional
+        Weights of the rows.
     source : str, optional
         Name under which the blocks are counted, so that no merge counts them twice.  Left out, it
         is a digest of the first rows.

@@ -85,6 +85,8 @@ def sparse_times(A: Matrix, X: Array) -> Array:
 
     Each row is computed by itself: the same bits for any number of threads.
     """
+    if A.shape[1] != X.shape[0]:  # compiled rows would read beyond X
+        raise ValueError(f"matrices of shapes {A.shape} and {X.shape} cannot be multiplied.")
     threads = allowed_threads()
     narrow = X.ndim == 1 or X.shape[1] < COMPILED_COLUMNS
     # Aᵀ of a CSR matrix is no CSR matrix: bringing it into rows pays on several threads only.

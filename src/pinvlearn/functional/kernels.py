@@ -52,6 +52,7 @@ def lowrank_psd(
     Returns
     -------
     LowRankPSD
+        The factor, its pivots and its trace error.
 
     Examples
     --------

@@ -44,11 +44,13 @@ class LowRankPSD:
     Attributes
     ----------
     F : array of shape (n, k)
+        The factor.
     pivots : array of shape (k,) or None
         The rows whose columns of K were used; None where all were ("randomized").
     trace_error : float
         trace(K - FFᵀ); for pivoted methods it bounds every entry's error, and ‖K - FFᵀ‖ too.
     report : Report
+        What was done and why.
     """
 
     F: Array
@@ -71,12 +73,31 @@ class LowRankPSD:
         return product
 
     def to_array(self) -> Array:
-        """F Fᵀ."""
+        """Multiply the factors out.
+
+        Returns
+        -------
+        array of shape (n, n)
+            F Fᵀ.
+        """
         product: Array = self.F @ self.F.T
         return product
 
     def solve(self, alpha: float, Y: Array) -> Array:
-        """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops."""
+        """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops.
+
+        Parameters
+        ----------
+        alpha : float
+            Ridge, above 0.
+        Y : array of shape (n,) or (n, t)
+            Right-hand sides.
+
+        Returns
+        -------
+        array of the shape of Y
+            The solution.
+        """
         number("alpha", alpha, above=0.0)
         inner = self.F.T @ self.F
         inner[np.diag_indices_from(inner)] += alpha

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.report import Report
 
 CHUNK = 1024
@@ -325,6 +326,7 @@ class PseudoInverse:
 
 def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
     """left · diag(middle) · right · X, from the right, so that nothing large is formed."""
+    check_sparse(X)
     X = X if is_sparse(X) else np.asarray(X)
     if not X.ndim or X.shape[0] != right.shape[1]:
         raise ValueError(
@@ -378,6 +380,7 @@ def _signs(V: Array) -> Array | None:
 
 
 def _as_block(B: Matrix, shape: tuple[int | None, int | None], dtype: Any, name: str) -> Array:
+    check_sparse(B, "B")
     block = np.asarray(to_dense(B), dtype=dtype)
     fits = block.ndim == 2 and all(w in (None, g) for w, g in zip(shape, block.shape, strict=True))
     if not fits:

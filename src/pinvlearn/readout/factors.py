@@ -86,6 +86,8 @@ class Spectral:
         Absolute error of s² (0 for decompositions of Z itself).
     lost : float
         Largest s² of directions that are missing because `noise` hides them.
+    U : array of shape (m, m) or None
+        All left vectors, those of s first, where rows are no more than columns.
     """
 
     V: Array
@@ -95,6 +97,7 @@ class Spectral:
     rcond: float
     noise: float = 0.0
     lost: float = 0.0
+    U: Array | None = None
 
     truncates: ClassVar[bool] = True
 
@@ -119,7 +122,7 @@ class Spectral:
 
     def truncate(self, rank: int) -> Spectral:
         """The first `rank` directions alone."""
-        return replace(self, V=self.V[:, :rank], s=self.s[:rank], C=self.C[:rank])
+        return replace(self, V=self.V[:, :rank], s=self.s[:rank], C=self.C[:rank], U=None)
 
     def kept(self) -> tuple[Array, Array, Array]:
         """V, s and C of the directions above the cut-off."""
@@ -308,7 +311,8 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     values, U = scipy.linalg.eigh(K, check_finite=False, driver="evd")
     noise = EPS * magnitude
     keep = (values > noise * m)[::-1]
-    values, U = values[::-1][keep], U[:, ::-1][:, keep]
+    every = U[:, ::-1]
+    values, U = values[::-1][keep], every[:, keep]
     s = np.sqrt(values)
     H_mean = np.asarray(H.T @ (root * unit)).ravel() / np.sqrt(total)
     Y_mean = (root * unit) @ Y / np.sqrt(total)
@@ -319,4 +323,4 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     squares = np.square(root[:, None] * (Y - Y_mean)).sum(axis=0)
     center = Center(H_mean, Y_mean, total, squares, problem.intercept)
     possible = m - 1 if problem.intercept else m
-    return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0)
+    return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0, every)
