@@ -40,7 +40,7 @@ def test_as_a_module(csv) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="its shell has no head")
 def test_as_a_script_into_a_closed_pipe(csv, model) -> None:
     script = Path(sys.executable).with_name("pinvlearn")
-    pd.concat([pd.read_csv(csv)] * 300).to_csv("long.csv", index=False)
+    pd.concat([pd.read_csv(csv)] * 150).to_csv("long.csv", index=False)  # more than a pipe holds
     pipe = f"{script} predict {model} long.csv --quiet | head -1"
     done = subprocess.run(pipe, shell=True, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("prediction\n", "")
