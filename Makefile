@@ -7,7 +7,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # By group: the tests that share a Dask cluster run in one of the two processes.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-TESTS := test test-all test-lowest test-spark test-faults test-onnx test-attacks coverage
+TESTS := test test-all test-lowest test-spark test-faults test-onnx test-docs test-attacks coverage
 .PHONY: demo $(TESTS) lint docs wheel clean
 
 # One BLAS thread per worker: two workers on two cores must not fight over them.
@@ -25,7 +25,7 @@ test: $(VENV)/group-test
 
 # Every case of every product table, of which `make test` takes all pairs.
 test-all: $(VENV)/group-test
-	$(PYTEST) -m "not spark and not faults and not attacks"
+	$(PYTEST) -m "not spark and not faults and not attacks and not browser"
 
 # With the lowest versions that pyproject.toml allows, in an environment of their own.
 test-lowest: export PIP_CONSTRAINT = build/lowest.txt
@@ -47,6 +47,10 @@ test-faults: $(VENV)/group-test $(VENV)/extras-spark
 # Graphs of every learner in onnxruntime; without it these tests skip in `make test` and say so.
 test-onnx: $(VENV)/group-onnx
 	$(BIN)/python -m pytest tests/deploy
+
+# Pages in a real browser, at the widths of a phone and of a screen; without Chromium the tests skip.
+test-docs: $(VENV)/group-test
+	$(BIN)/python -m pytest -m browser tests
 
 test-attacks: $(VENV)/group-test
 	$(PYTEST) -m attacks || [ $$? -eq 5 ]  # 5: there are none

@@ -24,7 +24,7 @@ ELSEWHERE = {
     "cli/_race.py": "cli/test_compare.py",
     "cli/_updating.py": "cli/test_update.py",
     "cli/merge.py": "cli/test_update.py",
-    "deploy/estimators.py": "deploy/test_pipelines.py",
+    "deploy/estimators.py": "deploy/test_onnx.py",
     "deploy/graph.py": "deploy/test_onnx.py",
     "engines/dask.py": "test_dask.py",
     "engines/plan.py": "learners/test_ledger.py",
@@ -54,6 +54,8 @@ ELSEWHERE = {
     "readout/pivots.py": "learners/test_kernel_elm.py",
     "readout/problem.py": "readout/test_solvers.py",
     "readout/solve.py": "readout/test_solvers.py",
+    "report/page.py": "report/test_write.py",
+    "report/sections.py": "report/test_write.py",
     "summaries/moments.py": "summaries/test_products.py",
     "summaries/triangle.py": "summaries/test_gram.py",
 }

@@ -29,6 +29,7 @@ GROUPS = {
     "Blocks of rows": ("pinvlearn.engines.sources",),
     "Displays": ("pinvlearn.displays",),
     "Saving and loading": ("pinvlearn.deploy", "pinvlearn.persistence"),
+    "Reports": ("pinvlearn.report",),
     "Others": ("pinvlearn",),
 }
 """Heading → how a module's name begins; the longest that fits a public name's module wins."""

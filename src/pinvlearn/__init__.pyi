@@ -59,5 +59,6 @@ from pinvlearn.metrics import ndcg_at_k as ndcg_at_k
 from pinvlearn.metrics import precision_at_k as precision_at_k
 from pinvlearn.persistence import load as load
 from pinvlearn.persistence import save as save
+from pinvlearn.report.write import write_report as write_report
 
 __version__: str

@@ -16,7 +16,7 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from pinvlearn.engines.dask import fold, rows
-from pinvlearn.learners._base import fit_engine
+from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
 def fit(
@@ -71,13 +71,9 @@ def fit(
     True
     """
     blocks = _blocks(X, y, sample_weight)
-    return fit_engine(
-        estimator,
-        _head(blocks),
-        source,
-        lambda plan, name: fold(plan, blocks, name),
-        lambda plan, schema: rows(plan, schema, blocks),
-    )
+    plan, source = plan_for_engine(estimator, _head(blocks), source)
+    summary = fold(plan, blocks, source)
+    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks))
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:

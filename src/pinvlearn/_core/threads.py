@@ -30,7 +30,8 @@ from threadpoolctl import ThreadpoolController
 from pinvlearn._core.machine import idle_processors, processors
 
 LAPACK_SIDE = 500
-"""Smaller side from which LAPACK's decompositions are faster on several threads."""
+"""Smaller side from which LAPACK's decompositions may have several threads: 500² numbers, 2 MB, are
+more than the cache of one core holds."""
 
 S = TypeVar("S")
 T = TypeVar("T")

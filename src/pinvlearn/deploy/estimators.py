@@ -44,14 +44,26 @@ def outputs_of(model: Any) -> list[Output]:
     double = onnx_module().TensorProto.DOUBLE
     if not isinstance(model, ReadoutEstimator):
         return [Output("variable", double, (int(model._n_features_out),))]
+    schema = model._ledger.schema
     if isinstance(model, ReadoutRegressor):
-        return [Output("variable", double, model._shape)]
+        return [Output("variable", double, () if schema.one_target else (schema.n_targets,))]
+    many = (len(model.classes_),)
     if has_probabilities(model):
-        second = Output("probabilities", double, (len(model.classes_),))
+        second = Output("probabilities", double, many)
     else:
-        second = Output("scores", double, () if model._is_binary else (len(model.classes_),))
-    element = element_type(np.empty(0, np.int64) if model._multilabel else _labels(model))
-    return [Output("label", element, model._shape), second]
+        second = Output("scores", double, () if _is_binary(model) else many)
+    if _is_multilabel(model):
+        return [Output("label", element_type(np.empty(0, np.int64)), many), second]
+    return [Output("label", element_type(_labels(model))), second]
+
+
+def _is_multilabel(model: Any) -> bool:
+    return bool(model._ledger.schema.task == "labels")
+
+
+def _is_binary(model: Any) -> bool:
+    """Whether one output decides between two classes."""
+    return not _is_multilabel(model) and len(model.classes_) == 2
 
 
 def has_probabilities(model: Any) -> bool:
@@ -111,7 +123,7 @@ def _outputs(nodes: Nodes, model: Any, x: str) -> str:
 
 def _regressor(nodes: Nodes, model: Any, x: str) -> list[str]:
     outputs = _outputs(nodes, model, x)
-    return [outputs if model._shape else _vector(nodes, outputs)]
+    return [_vector(nodes, outputs) if model._ledger.schema.one_target else outputs]
 
 
 def _vector(nodes: Nodes, column: str) -> str:
@@ -123,13 +135,13 @@ def _classifier(nodes: Nodes, model: Any, x: str) -> list[str]:
     label = _decision(nodes, model, outputs)
     if has_probabilities(model):
         return [label, _probabilities(nodes, model, outputs)]
-    return [label, _vector(nodes, outputs) if model._is_binary else outputs]
+    return [label, _vector(nodes, outputs) if _is_binary(model) else outputs]
 
 
 def _decision(nodes: Nodes, model: Any, outputs: str) -> str:
-    if model._multilabel:
+    if _is_multilabel(model):
         return _positive(nodes, outputs)
-    if model._is_binary:
+    if _is_binary(model):
         best = _positive(nodes, _vector(nodes, outputs))
     else:
         best = nodes.add("ArgMax", outputs, axis=1, keepdims=0)
@@ -144,9 +156,9 @@ def _positive(nodes: Nodes, outputs: str) -> str:
 
 def _probabilities(nodes: Nodes, model: Any, outputs: str) -> str:
     scaled = nodes.add("Div", outputs, nodes.constant(doubles(model.temperature_)))
-    if model._multilabel:
+    if _is_multilabel(model):
         return nodes.add("Sigmoid", nodes.add("Add", scaled, scaled))
-    if model._is_binary:
+    if _is_binary(model):
         scaled = nodes.add("Concat", nodes.add("Neg", scaled), scaled, axis=1)
     return nodes.add("Softmax", scaled, axis=1)
 

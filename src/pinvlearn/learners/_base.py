@@ -311,37 +311,21 @@ def _copied(block: Block) -> Block:
     return replace(block, X=X, T=block.T.copy(), weights=weights)
 
 
-def fit_engine(
-    estimator: Any,
-    head: tuple[Any, ...],
-    source: str | None,
-    fold: Callable[[Plan, str], Summary],
-    rows: Callable[[Plan, Schema], Rows],
-) -> Any:
-    """A clone fitted to what an engine sums up, refined on its rows if need be.
-
-    Parameters
-    ----------
-    estimator : learner
-    head : (X, y, ...)
-        The first block that has rows.
-    source : str or None
-        Name of the blocks.
-    fold : callable
-        The summary of all blocks, from a plan and their name.
-    rows : callable
-        The rows once more, from a plan and the schema of all.
-    """
+def plan_for_engine(estimator: Any, head: tuple[Any, ...], source: str | None) -> tuple[Plan, str]:
+    """The plan of an engine's fit and the name of its blocks, from the first that has rows."""
     try:
-        _ = estimator.plan
+        plan = estimator.plan
     except AttributeError as reason:
         raise TypeError(
             f"{type(estimator).__name__} cannot be fitted block by block: "
             f"{reason.__cause__ or reason}"
         ) from reason
-    plan = estimator.plan(head[0], head[1])
-    summary = fold(plan, source_name(head[0], head[1]) if source is None else source)
+    return plan(head[0], head[1]), source_name(head[0], head[1]) if source is None else source
+
+
+def fitted_to(estimator: Any, plan: Plan, summary: Summary, rows: Rows) -> Any:
+    """A clone fitted to what an engine has summed up, refined on its rows if need be."""
     model = clone(estimator)
     model._begin(plan, summary)
-    model._solution(rows(plan, summary.schema))
+    model._solution(rows)
     return model

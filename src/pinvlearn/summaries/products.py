@@ -12,6 +12,7 @@ import numpy as np
 from pinvlearn._core.arrays import LEAST_ROWS, Array, IntArray, evaluate, slices
 from pinvlearn._core.blas import add_gram, blas, lapack
 from pinvlearn._core.products import gram, times
+from pinvlearn._core.threads import as_worker
 from pinvlearn.summaries.block import Block, wide_rows
 from pinvlearn.summaries.moments import Moments, panels
 
@@ -59,7 +60,8 @@ class Products:
             Of all its rows.
         """
         if block.sparse:
-            return cls._of_sparse(block)
+            with as_worker():  # compiled products would be shared out, and summed in another order
+                return cls._of_sparse(block)
         p, q = _widths(block)
         least, most = ROOM_ROWS
         size = min(max(ROOM_ENTRIES // q, least), most)
