@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pinvlearn
+from archives import members, rewrite, write_foreign
 from pinvlearn import persistence
-from pinvlearn._core import files as _files
 from pinvlearn.readout import solvers
 
 RNG = np.random.default_rng(0)
@@ -71,12 +72,6 @@ def model():
 @pytest.fixture
 def file(tmp_path):
     return tmp_path / "model.skops"
-
-
-def with_header(file, obj, text=None) -> None:
-    skops.io.dump(obj, file)
-    with zipfile.ZipFile(file, "a") as archive:
-        archive.writestr("pinvlearn.json", text or json.dumps({"format": persistence.FORMAT}))
 
 
 @pytest.mark.parametrize("name", sorted(persistence.MODELS))
@@ -150,6 +145,22 @@ def test_round_trip_of_a_pipeline(file) -> None:
     np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
 
 
+def test_round_trip_of_shared_parts(file) -> None:
+    """One array, one random state and one generator in two places each."""
+    state, rng = np.random.RandomState(0), np.random.default_rng(0)
+    model = make_pipeline(
+        pinvlearn.RandomFeatures(5, random_state=state),
+        pinvlearn.RandomFeatures(6, random_state=rng),
+        pinvlearn.RandomFeatures(7, random_state=rng),
+        pinvlearn.ELMRegressor(5, random_state=state),
+    ).fit(X, X[:, 1])
+    model[0].note, model[1].note = {"X": X, "dtype": X.dtype}, {"X": X, "dtype": X.dtype}
+    pinvlearn.save(model, file)
+    again = pinvlearn.load(file)
+    np.testing.assert_array_equal(output(again), output(model))
+    np.testing.assert_array_equal(again[1].note["X"], X)
+
+
 def test_every_public_estimator_can_be_saved() -> None:
     public = [getattr(pinvlearn, name) for name in pinvlearn.__all__]
     estimators = [c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)]
@@ -178,26 +189,26 @@ def test_save_refuses_parts_that_load_would_refuse(file) -> None:
 
 
 def test_load_names_untrusted_types_and_constructs_nothing(file) -> None:
-    with_header(file, make_pipeline(FunctionTransformer(os.getcwd), pinvlearn.PinvRegressor()))
+    write_foreign(file, make_pipeline(FunctionTransformer(os.getcwd), pinvlearn.PinvRegressor()))
     with pytest.raises(ValueError, match=r"getcwd.* nothing was loaded"):
         pinvlearn.load(file)
 
 
 def test_load_refuses_another_kind_of_object(file) -> None:
-    with_header(file, LinearRegression())
+    write_foreign(file, LinearRegression())
     with pytest.raises(ValueError, match=r"LinearRegression, not a pinvlearn estimator"):
         pinvlearn.load(file)
 
 
 def test_load_refuses_another_version(model, file) -> None:
-    with_header(file, model, '{"format": 99}')
-    with pytest.raises(ValueError, match="format version 99; this pinvlearn reads version 1"):
+    write_foreign(file, model, '{"format": 99}')
+    with pytest.raises(ValueError, match="format version 99; this pinvlearn reads version 2"):
         pinvlearn.load(file)
 
 
 @pytest.mark.parametrize("header", ["[]", "{}", "not json"])
 def test_load_refuses_a_damaged_header(header, model, file) -> None:
-    with_header(file, model, header)
+    write_foreign(file, model, header)
     with pytest.raises(ValueError, match="not a model file of pinvlearn"):
         pinvlearn.load(file)
 
@@ -213,13 +224,22 @@ def test_load_refuses_a_file_of_another_kind(model, file) -> None:
 
 def test_load_refuses_a_damaged_file(model, file) -> None:
     pinvlearn.save(model, file)
-    with zipfile.ZipFile(file) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members.pop(next(name for name in members if name.endswith(".npy")))
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    with pytest.raises(ValueError, match=r"is damaged: .* Save the model again"):
+    contents = members(file)
+    contents.pop(next(name for name in contents if name.endswith(".npy")))
+    rewrite(file, contents)
+    with pytest.raises(ValueError, match=r"not a model that pinvlearn could have written: .*npy"):
+        pinvlearn.load(file)
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match=r"damaged.*its checksum does not agree"):
+        pinvlearn.load(file)
+
+
+def test_models_of_the_first_version_are_refused(model, file) -> None:
+    """As pinvlearn 0.1 wrote them: format 1, compressed, without a seal."""
+    skops.io.dump(model, file, compression=zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("pinvlearn.json", json.dumps({"format": 1}))
+    with pytest.raises(ValueError, match=r"saved by pinvlearn 0\.1.*Fit the model again"):
         pinvlearn.load(file)
 
 
@@ -228,42 +248,25 @@ def test_load_of_no_file(file) -> None:
         pinvlearn.load(file)
 
 
-def test_failed_write_leaves_the_old_file(file) -> None:
-    file.write_text("old")
-
-    def write_half() -> None:
-        with _files.written_whole(file) as draft:
-            draft.write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        write_half()
-    assert file.read_text() == "old"
-    assert os.listdir(file.parent) == [file.name]
-
-
-def test_write_keeps_the_suffix_and_replaces(file) -> None:
-    file.write_text("old")
-    with _files.written_whole(file) as draft:
-        assert draft.suffix == ".skops"
-        assert draft.parent == file.parent
-        draft.write_text("new")
-    assert file.read_text() == "new"
-    assert os.listdir(file.parent) == [file.name]
-
-
-def test_write_refuses_a_folder_and_a_missing_one(tmp_path) -> None:
-    with pytest.raises(OSError, match="not a regular file"), _files.written_whole(tmp_path):
-        pass
-    absent = tmp_path / "absent" / "model.skops"
-    with pytest.raises(FileNotFoundError, match="no folder"), _files.written_whole(absent):
-        pass
-
-
 def test_skops_missing(monkeypatch, model, file) -> None:
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.delitem(sys.modules, "skops.io")
-    with pytest.raises(ImportError, match=r"pip install pinvlearn\[cli\]"):
+    with pytest.raises(ImportError, match=r"pip install pinvlearn\[files\]"):
         pinvlearn.save(model, file)
-    with pytest.raises(ImportError, match=r"pip install pinvlearn\[cli\]"):
+    with pytest.raises(ImportError, match=r"pip install pinvlearn\[files\]"):
         pinvlearn.load(file)
+
+
+def test_object_arrays_of_several_dimensions_are_refused_by_save(file) -> None:
+    model = make_pipeline(StandardScaler(), pinvlearn.PinvRegressor()).fit(X, X[:, 1])
+    model[0].note = np.array([["a", 1], ["b", 2]], dtype=object)
+    with pytest.raises(TypeError, match="several dimensions"):
+        pinvlearn.save(model, file)
+    assert os.listdir(file.parent) == []
+
+
+def test_threads_that_save_one_model_to_one_file(model, file) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: pinvlearn.save(model, file), range(16)))
+    np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
+    assert os.listdir(file.parent) == [file.name]

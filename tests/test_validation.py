@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from matrices import FORMS, slow
 from pinvlearn import Rank, frobenius_error, lstsq, pinv, range_basis, spectral_error, svd
@@ -147,3 +147,42 @@ def test_random_states():
     assert not np.array_equal(v.generator(state).random(3), v.generator(state).random(3))
     with pytest.raises(ValueError, match="cannot be used to seed"):
         v.generator("seed")
+
+
+class _NoTranspose(LinearOperator):
+    def _matvec(self, x):
+        return np.zeros(self.shape[0])
+
+
+@pytest.mark.parametrize(
+    ("operator", "error", "message"),
+    [
+        (aslinearoperator(np.array([[1.0, np.nan], [0.0, 1.0]])), ValueError, "NaN or infinity"),
+        (aslinearoperator(np.array([[1.0, np.inf], [0.0, 1.0]])), ValueError, "NaN or infinity"),
+        (aslinearoperator(np.ones((3, 0))), ValueError, r"empty \(shape \(3, 0\)\)"),
+        (aslinearoperator(np.ones((0, 3))), ValueError, r"empty \(shape \(0, 3\)\)"),
+        (LinearOperator((3, 2), matvec=lambda x: np.zeros(3), dtype=float), TypeError, "rmatvec"),
+        (_NoTranspose(np.float64, (3, 2)), TypeError, "without a transposed product"),
+    ],
+)
+def test_operators_that_cannot_be_decomposed(operator, error, message) -> None:
+    with pytest.raises(error, match=message):
+        svd(operator, 1)
+
+
+def test_operators_with_large_entries_are_taken() -> None:
+    found = svd(aslinearoperator(np.diag([1e300, 1e290])), 1)
+    assert found.s[0] == pytest.approx(1e300)
+
+
+@pytest.mark.parametrize(
+    "alpha", [["0.1", 1.0], [True, False], [[1.0]], [], [1.0, np.nan], [-1.0], [None], [1j]]
+)
+def test_paths_that_are_none(alpha) -> None:
+    with pytest.raises(ValueError, match="a path must be a 1-D array of finite numbers"):
+        v.check_alpha(alpha)
+
+
+@pytest.mark.parametrize("alpha", [[1, 2.5], (1,), np.array([1, 2], dtype=np.uint8)])
+def test_paths(alpha) -> None:
+    assert v.check_alpha(alpha).dtype == np.float64

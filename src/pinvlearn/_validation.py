@@ -25,6 +25,7 @@ from pinvlearn._core.arrays import (
 )
 from pinvlearn._core.checks import is_number, number, whole_number
 from pinvlearn._core.machine import available_memory, processors
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.stop import Stop
 from pinvlearn.summaries import Schema
 
@@ -32,12 +33,18 @@ FLOATS = (np.float64, np.float32)
 """Number types that are taken as they are; others become the first."""
 
 
+ALWAYS_THERE = 2**26
+"""Bytes for which the system is not asked whether they are there: that takes milliseconds where a
+container's files must be read."""
+
+
 def check_matrix(A: Any, name: str = "A") -> Matrix:
     """A as a float32 or float64 array, CSR array or real `LinearOperator`, finite and not empty."""
     if is_operator(A):
         if np.issubdtype(A.dtype, np.complexfloating):
             raise TypeError(f"{name} is a complex operator; only real matrices are supported.")
-        return A if A.dtype in (np.float32, np.float64) else _FloatOperator(A)
+        return _checked_operator(A, name)
+    check_sparse(A, name)
     if is_sparse(A):
         A = scipy.sparse.csr_array(A)
         entries = A.data
@@ -56,6 +63,8 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         raise TypeError(f"{name} is complex; only real matrices are supported.")
     if entries.dtype.kind not in "fiub":
         try:
+            if is_sparse(A):
+                raise TypeError
             A = entries = entries.astype(np.float64)
         except (TypeError, ValueError) as failure:
             raise TypeError(f"{name} has dtype {entries.dtype}; numbers are needed.") from failure
@@ -63,6 +72,36 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         A = A.astype(np.float64)
         entries = A.data if is_sparse(A) else A
     check_finite(A, None, name)
+    return A
+
+
+def _checked_operator(A: Any, name: str) -> Any:
+    """A real operator that multiplies vectors from both sides and gives finite numbers.
+
+    It is known through its products only, so one is tried on each side: every entry has a part in
+    one of them.
+    """
+    if 0 in A.shape:
+        raise ValueError(f"{name} is empty (shape {A.shape}); at least one row and column needed.")
+    A = A if A.dtype in (np.float32, np.float64) else _FloatOperator(A)
+    trial = np.random.default_rng(0)
+    for side, size, product in (("", 1, A.matvec), (" transposed", 0, A.rmatvec)):
+        # Small enough that large entries do not overflow in the sum.
+        vector = trial.standard_normal(A.shape[size]).astype(A.dtype) * 2.0**-20
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                result = np.asarray(product(vector.astype(A.dtype)))
+        except NotImplementedError as missing:
+            raise TypeError(
+                f"{name} is an operator without a{side} product: define "
+                f"{'rmatvec' if side else 'matvec'}, which decompositions need as well."
+            ) from missing
+        if not np.isfinite(result).all():
+            row = int(np.flatnonzero(~np.isfinite(result))[0])
+            raise ValueError(
+                f"{name} is an operator whose{side} product with finite numbers has NaN or "
+                f"infinity in entry {row}. Remove such values first."
+            )
     return A
 
 
@@ -124,6 +163,7 @@ def check_rows(
     """
     if not reset:
         check_is_fitted(estimator)
+    check_sparse(X)
     tags = estimator.__sklearn_tags__().input_tags
     X = validate_data(
         estimator,
@@ -143,6 +183,8 @@ def check_rows_and_targets(
     estimator: Any, X: Any, y: Any, *, dtype: Any = FLOATS
 ) -> tuple[Matrix, Any]:
     """The rows of a new fit, as `check_rows` has them, and as many targets."""
+    check_sparse(X)
+    check_sparse(y, "y")
     X, y = validate_data(
         estimator,
         X,
@@ -270,6 +312,8 @@ def check_block(
     X: Any, y: Any, sample_weight: Any, schema: Schema, learner: str, where: str
 ) -> tuple[Matrix, Any, Array | None]:
     """Rows of a block as its schema wants them; what a `Plan` lets in."""
+    check_sparse(X, f"{where}X")
+    check_sparse(y, f"{where}y")
     X = validate_data(
         _stand_in(schema, learner),
         X,
@@ -318,27 +362,27 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     return y
 
 
-def check_symmetric(K: Matrix) -> float:
+def check_symmetric(K: Matrix) -> Matrix:
     """A precomputed kernel of the training rows must be square and symmetric.
 
-    Returns
-    -------
-    The relative rounding error of its entries: that of float32 where all are float32 numbers.
+    It is returned in the precision that its entries have: float32 where all are float32 numbers.
     """
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"A precomputed kernel must be square for fit; its shape is {K.shape}. For predict "
             "give the kernel of new rows against all training rows."
         )
-    single = max_abs(K) < np.finfo(np.float32).max and not (K.astype(np.float32) != K).any()
-    rounding = float(np.finfo(np.float32 if single else np.float64).eps)
+    size, single = max_abs(K), np.finfo(np.float32)
+    if single.tiny < size < single.max and not (K.astype(np.float32) != K).any():
+        K = K.astype(np.float32, copy=False)
+    eps = single.eps if K.dtype == np.float32 else 0.0
     difference = float(abs(K - K.T).max())
-    if difference > max(1e-8, 10.0 * rounding) * float(abs(K).max()):
+    if difference > max(1e-8, 10.0 * float(eps)) * size:
         raise ValueError(
             "A precomputed kernel must be symmetric; K and its transpose differ by up to "
             f"{difference:.3g}."
         )
-    return rounding
+    return K
 
 
 def check_kernel_matrix(K: Any) -> int:
@@ -373,6 +417,8 @@ def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int
 
 def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
     """Raise before anything is allocated where a decomposition cannot fit."""
+    if needed <= ALWAYS_THERE:
+        return
     available = available_memory()
     if available is not None and needed > available:
         what = "all components" if rank is None else f"{rank} components"
@@ -504,10 +550,18 @@ def check_alpha(alpha: Any) -> float | Array | None:
         raise ValueError(f'alpha={alpha!r}: give "auto", a number of at least 0, or an array.')
     if np.ndim(alpha) == 0:
         return check_nonnegative("alpha", alpha)
-    path = np.asarray(alpha, dtype=np.float64)
-    if path.ndim != 1 or not len(path) or not np.isfinite(path).all() or (path < 0).any():
-        raise ValueError("An alpha path must be a 1-D array of finite numbers of at least 0.")
-    return path
+    path = np.asarray(alpha)
+    if (
+        path.ndim != 1
+        or not len(path)
+        or path.dtype.kind not in "iuf"  # not text that looks like numbers, and no truth values
+        or not np.isfinite(path).all()
+        or (path < 0).any()
+    ):
+        raise ValueError(
+            f"alpha={alpha!r}: a path must be a 1-D array of finite numbers of at least 0."
+        )
+    return path.astype(np.float64)
 
 
 def check_solver(solver: Any, solvers: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import check_finite, check_size
 from pinvlearn.linalg.ranking import relevant, top_columns
 
@@ -87,6 +88,9 @@ def ndcg_at_k(Y: Matrix, scores: Any, k: int = 1) -> float:
 def _relevance(Y: Matrix, scores: Any, k: int) -> tuple[Array, IntArray]:
     """Whether each of the k best is right, (n, k), and how many labels each row has."""
     k = check_size("k", k)
+    check_sparse(Y, "Y")
+    check_finite(Y if is_sparse(Y) else np.asarray(Y), name="Y")
+    check_sparse(scores, "scores")
     if is_sparse(Y):
         Y = scipy.sparse.csr_array(Y, copy=True)
         Y.sum_duplicates()

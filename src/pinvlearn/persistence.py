@@ -1,10 +1,12 @@
 """Save a model to a file and load it again, without running code from the file.
 
 The file is a skops archive (a zip of JSON and ``.npy`` arrays, no pickle) with one more member,
-``pinvlearn.json``, that carries the version of the format. Only the types listed here, and those
-that skops itself trusts from NumPy, SciPy and scikit-learn, are ever constructed.
+``pinvlearn.json``, that carries the version of the format, and sealed by the SHA-256 of its bytes.
+Only the types listed here, and those that skops itself trusts from NumPy, SciPy and scikit-learn,
+are ever constructed, and only after a look at what the file declares.
 """
 
+import io
 import json
 import os
 import zipfile
@@ -12,12 +14,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pinvlearn._core.files import written_whole
+from pinvlearn._core.archives import SCHEMA, check_archive
+from pinvlearn._core.files import check_seal, refused, sealed, written_whole
+from pinvlearn._core.sparse import check_sparse
 
-FORMAT = 1
+FORMAT = 2
+"""Of the file; 1 was that of pinvlearn 0.1, whose parts have other names."""
+
 _HEADER = "pinvlearn.json"
+_LONGEST_HEADER = 1000
 
 MODELS = frozenset(
     {
@@ -117,22 +125,40 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool(np.array_equal(model.predict(X), again.predict(X)))
     True
     """
+    with written_whole(path) as draft:
+        write_model(model, draft)
+
+
+def write_model(model: Any, draft: Path) -> None:
+    """Write a model to a file that nobody else writes: the draft of `save`, or of one who holds it.
+
+    The arrays are not compressed: their digits hardly shrink, and it takes longer than the fit.
+    """
     skops_io = _skops_io()
     if not _is_model(model):
         raise TypeError(
             f"save() was given a {_qualified_name(model)}; it takes a pinvlearn estimator or a "
             "scikit-learn Pipeline that ends in one. From a search, save its best_estimator_."
         )
-    with written_whole(path) as draft:
-        skops_io.dump(model, draft, compression=zipfile.ZIP_DEFLATED)
-        foreign = _untrusted(skops_io, draft)
-        if foreign:
-            raise TypeError(
-                f"the model holds {_listed(foreign)}, which load() would refuse. Keep such parts "
-                "out of the saved Pipeline, or save it with skops.io and a trusted list of yours."
-            )
-        with zipfile.ZipFile(draft, "a") as archive:
-            archive.writestr(_HEADER, json.dumps({"format": FORMAT}))
+    made = io.BytesIO(skops_io.dumps(model))
+    with zipfile.ZipFile(made) as parts, sealed(draft) as archive:
+        for name in parts.namelist():
+            kind = zipfile.ZIP_DEFLATED if name == SCHEMA else zipfile.ZIP_STORED
+            archive.writestr(name, parts.read(name), compress_type=kind)
+        archive.writestr(_HEADER, json.dumps({"format": FORMAT}))
+    foreign = _untrusted(skops_io, draft)
+    if foreign:
+        raise TypeError(
+            f"the model holds {_listed(foreign)}, which load() would refuse. Keep such parts "
+            "out of the saved Pipeline, or save it with skops.io and a trusted list of yours."
+        )
+    try:
+        _check_sizes(draft)
+    except ValueError as error:
+        raise TypeError(
+            f"the model holds something that load() would refuse: {error}. Keep such parts out of "
+            "the saved Pipeline."
+        ) from error
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -151,19 +177,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is not one of `save`, is of another format version, or holds types that are
-        not trusted; nothing from such a file is constructed.
+        For whatever is wrong with the file: it is damaged or not one of `save`, is of another
+        format version, holds types that are not trusted, or parts that do not fit together or
+        would take far more memory than the file has bytes.  Nothing from a file with foreign
+        types is constructed.
+    OSError
+        If there is no such file, or it cannot be read.
     ImportError
         If skops is not installed.
     """
     skops_io = _skops_io()
     path = Path(path)
     _check_header(path)
-    try:
+    check_seal(path, "model")
+    with refused(path, "model"):
+        _check_sizes(path)
         foreign = _untrusted(skops_io, path)
         model = None if foreign else skops_io.load(path, trusted=TRUSTED)
-    except Exception as error:  # skops raises whatever a damaged schema happens to trip over
-        raise ValueError(f"{path} is damaged: {error}. Save the model again.") from error
     if foreign:
         raise ValueError(
             f"{path} holds {_listed(foreign)}, not among the types that pinvlearn trusts; nothing "
@@ -174,6 +204,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{path} holds a {_qualified_name(model)}, not a pinvlearn estimator or a "
             "scikit-learn Pipeline that ends in one. Use a file that pinvlearn.save has written."
         )
+    with refused(path, "model"):
+        _check_parts(model)
     return model
 
 
@@ -182,7 +214,7 @@ def _skops_io() -> ModuleType:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "saving and loading models needs skops: pip install pinvlearn[cli]", name="skops"
+            "saving and loading models needs skops: pip install pinvlearn[files]", name="skops"
         ) from error
     module: ModuleType = skops.io
     return module
@@ -191,18 +223,57 @@ def _skops_io() -> ModuleType:
 def _check_header(path: Path) -> None:
     """Refuse a file that is not ours before anything else in it is read."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
+                raise ValueError(_HEADER)
             found = json.loads(archive.read(_HEADER))["format"]
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # zip and JSON have many ways to stumble over a damaged file
         raise ValueError(
-            f"{path} is not a model file of pinvlearn. Use a file that pinvlearn.save or "
-            "`pinvlearn fit --out` has written."
+            f"{path} is not a model file of pinvlearn, or damaged. Use a file that pinvlearn.save "
+            "or `pinvlearn fit --out` has written."
         ) from error
+    if found == 1:
+        raise ValueError(
+            f"{path} was saved by pinvlearn 0.1, whose models this version cannot read. Fit the "
+            "model again and save it, or use it with pinvlearn 0.1."
+        )
     if found != FORMAT:
         raise ValueError(
             f"{path} has format version {found!r}; this pinvlearn reads version {FORMAT}. Load it "
             "with the pinvlearn that wrote it, or fit the model again."
         )
+
+
+def _check_sizes(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        check_archive(archive, path.stat().st_size)
+
+
+def _check_parts(model: Any) -> None:
+    """Raise ValueError where what was loaded could not have been made by a fit.
+
+    Types are trusted, values are not: an index outside a sparse matrix would bring the process
+    down when the model is used.
+    """
+    stack, seen = [model], set[int]()
+    while stack:
+        thing = stack.pop()
+        if id(thing) in seen or isinstance(thing, str | bytes | type):
+            continue
+        seen.add(id(thing))
+        check_sparse(thing, "a part")
+        if _qualified_name(thing) in PARTS and hasattr(thing, "check"):
+            thing.check()
+        if isinstance(thing, np.ndarray):
+            stack.extend(thing.ravel() if thing.dtype == object else ())
+        elif isinstance(thing, dict):
+            stack.extend(thing.values())
+        elif isinstance(thing, list | tuple | set | frozenset):
+            stack.extend(thing)
+        else:
+            stack.extend(getattr(thing, "__dict__", {}).values())
 
 
 def _untrusted(skops_io: ModuleType, path: Path) -> list[str]:

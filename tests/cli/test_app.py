@@ -30,28 +30,17 @@ def test_bad_usage(args) -> None:
 
 
 def test_as_a_module(csv) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pinvlearn",
-        "fit",
-        str(csv),
-        "--target",
-        "kind",
-        "--size",
-        "5",
-    ]
+    options = ["--target", "kind", "--alpha", "x"]
+    command = [sys.executable, "-m", "pinvlearn", "fit", str(csv), *options]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "RBFNetworkClassifier" in done.stdout
-    done = subprocess.run([*command, "--alpha", "x"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
+    assert "alpha" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its shell has no head")
 def test_as_a_script_into_a_closed_pipe(csv, model) -> None:
     script = Path(sys.executable).with_name("pinvlearn")
-    pd.concat([pd.read_csv(csv)] * 300).to_csv("long.csv", index=False)
+    pd.concat([pd.read_csv(csv)] * 150).to_csv("long.csv", index=False)  # more than a pipe holds
     pipe = f"{script} predict {model} long.csv --quiet | head -1"
     done = subprocess.run(pipe, shell=True, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("prediction\n", "")

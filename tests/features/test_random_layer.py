@@ -37,8 +37,10 @@ def test_a_layer_takes_any_function():
     np.testing.assert_allclose(layer(X), X**2)
 
 
-@pytest.mark.parametrize("activation", [*ACTIVATIONS, np.arctan])
-@pytest.mark.parametrize("n_features", [1, 3, 400])
+@pytest.mark.parametrize(
+    ("activation", "n_features"),
+    [("sigmoid", 1), ("sigmoid", 400), *((name, 3) for name in [*ACTIVATIONS, np.arctan])],
+)
 def test_a_layer_of_many_tiles_is_its_formula(activation, n_features):
     """More units and rows than are made at a time, in rows that do not lie next to each other."""
     rng = np.random.default_rng(2)

@@ -134,6 +134,7 @@ def test_the_pseudo_inverse_is_applied_to_many_columns_unformed(sparse_targets, 
 
 class TestMemory:
     def test_what_cannot_fit_raises_with_the_estimate(self, monkeypatch):
+        monkeypatch.setattr(pinvlearn._validation, "ALWAYS_THERE", 2**10)
         monkeypatch.setattr(pinvlearn._validation, "available_memory", lambda: 2**20)
         with pytest.raises(MemoryError, match=r"All components.*\(600, 120\).*GiB.*rank"):
             svd(skewed())
@@ -152,11 +153,9 @@ class TestMemory:
         assert peak <= 1.25 * memory(A, 60, solver) + 2**19
 
     def test_a_system_that_does_not_say_is_not_asked(self, monkeypatch):
+        monkeypatch.setattr(pinvlearn._validation, "ALWAYS_THERE", 2**10)
         monkeypatch.setattr(pinvlearn._validation, "available_memory", lambda: None)
         assert svd(skewed(), 2).rank == 2
-
-    def test_some_memory_is_found(self):
-        assert pinvlearn._validation.available_memory() > 2**20
 
 
 @pytest.mark.skipif("PINVLEARN_DATA" not in os.environ, reason="PINVLEARN_DATA is not set")

@@ -15,6 +15,8 @@ import pandas as pd
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
+from pinvlearn._core.files import why_no_file
+from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 
@@ -58,8 +60,7 @@ class Data:
 def read(path: Path, note: Note) -> Data:
     """Read any of the formats, by the ending of the name (with or without ``.gz``)."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(f"{path} {what}. Give the name of a file with data.", USAGE)
+        raise UserError(f"{path} {why_no_file(path)}. Give the name of a file with data.", USAGE)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix not in READERS:
         raise UserError(
@@ -251,7 +252,7 @@ def _read_npz(path: Path, note: Note) -> Data:
         parts = {name: file[name] for name in file.files}
     if "is_test" in parts:
         note(f"{path.name} marks test rows (is_test); all rows are used")
-    y = csr_of(parts, "Y") if "Y_data" in parts and "y" not in parts else parts.get("y")
+    y = csr_from_parts(parts, "Y") if "Y_data" in parts and "y" not in parts else parts.get("y")
     names = parts.get("target_names", np.array([]))
     if (
         not sparse.issparse(y)
@@ -262,7 +263,7 @@ def _read_npz(path: Path, note: Note) -> Data:
     ):
         y = names[y.astype(np.intp)]
     if "X_data" in parts:
-        X = csr_of(parts, "X")
+        X = csr_from_parts(parts, "X")
     elif "X" in parts:
         X = _named(parts)
     else:
@@ -271,14 +272,6 @@ def _read_npz(path: Path, note: Note) -> Data:
             "X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
     return Data(X, y)
-
-
-def csr_of(parts: dict[str, Any], name: str) -> Any:
-    """The sparse array whose parts are called ``<name>_data`` and so on."""
-    data, indices, indptr, shape = (
-        parts[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
-    )
-    return sparse.csr_array((data.astype(float), indices, indptr), shape=tuple(shape))
 
 
 def _named(parts: dict[str, Any]) -> pd.DataFrame:

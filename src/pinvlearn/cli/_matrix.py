@@ -8,8 +8,10 @@ import numpy as np
 from scipy import sparse
 from scipy.io import mmread
 
+from pinvlearn._core.files import why_no_file
+from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
-from pinvlearn.cli._data import CHECK, csr_of, listed
+from pinvlearn.cli._data import CHECK, listed
 from pinvlearn.cli._errors import USAGE, UserError
 
 ENDINGS = (".mtx", ".mtx.gz", ".npz")
@@ -18,8 +20,9 @@ ENDINGS = (".mtx", ".mtx.gz", ".npz")
 def read_matrix(path: Path) -> Any:
     """A dense array or a CSR array of floats."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(f"{path} {what}. Give the name of a file with a matrix.", USAGE)
+        raise UserError(
+            f"{path} {why_no_file(path)}. Give the name of a file with a matrix.", USAGE
+        )
     if not path.name.lower().endswith(ENDINGS):
         raise UserError(
             f"the ending of {path} tells the format and must be one of {', '.join(ENDINGS)}.", USAGE
@@ -42,9 +45,10 @@ def _from_npz(path: Path) -> Any:
     with np.load(path, allow_pickle=False) as file:
         names = set(file.files)
         if {"format", "shape", "data"} <= names:
+            check_index_types(index_parts(file))
             return sparse.load_npz(path)
         if "X_data" in names:
-            return csr_of({name: file[name] for name in names if name.startswith("X_")}, "X")
+            return csr_from_parts(file, "X")
         arrays = ["X"] if "X" in names else file.files
         if len(arrays) == 1:
             return file[arrays[0]]

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.checks import whole_number
+from pinvlearn._core.files import why_no_file
+from pinvlearn._core.sparse import csr_from_parts
 
 Block: TypeAlias = tuple[Any, ...]
 """(X, y) or (X, y, sample_weight)."""
@@ -144,7 +146,7 @@ class CSVBlocks:
     target_type: str | None = None
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        whole_number("rows", self.rows, 1)
         _set_columns(self, self._header(self._files[0]), self._files[0])
 
     @cached_property
@@ -239,7 +241,7 @@ class NpyBlocks(Sequence[Block]):
     rows: int = 65536
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        whole_number("rows", self.rows, 1)
         lengths = {str(path): len(_mapped(path)) for path in self._paths}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The files have different numbers of rows: {lengths}.")
@@ -303,8 +305,10 @@ class NpzBlocks(Sequence[Block]):
         except Exception as failure:  # zip, zlib and NumPy have a dozen ways to stumble
             raise _damaged(path, "npz", failure) from failure
         if "X_data" in parts:
-            arrays = (parts.pop("X_data"), parts.pop("X_indices"), parts.pop("X_indptr"))
-            parts["X"] = scipy.sparse.csr_array(arrays, shape=tuple(parts.pop("X_shape")))
+            try:
+                parts["X"] = csr_from_parts(parts, "X")
+            except ValueError as fault:
+                raise _damaged(path, "npz with a CSR array X", fault) from fault
         if not {"X", "y"} <= set(parts):
             raise ValueError(f"{path} holds {', '.join(parts)}; a block needs X and y.")
         return tuple(parts[name] for name in ("X", "y", "sample_weight") if name in parts)
@@ -315,12 +319,16 @@ def _listed(paths: Paths, suffix: str) -> list[str]:
     given = [paths] if isinstance(paths, str | PathLike) else paths
     files: list[Path] = []
     for path in map(Path, given):
-        files += sorted(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+        # Hidden files are drafts of someone who is writing.
+        inside = (file for file in path.glob(f"*{suffix}") if not file.name.startswith("."))
+        files += sorted(inside) if path.is_dir() else [path]
     if not files:
         raise ValueError(f"{paths!r} holds no file that ends in {suffix}.")
     for path in files:
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder; its files are not searched for. Name it itself.")
         if not path.is_file():
-            raise FileNotFoundError(f"{path} does not exist.")
+            raise FileNotFoundError(f"{path} {why_no_file(path)}.")
     return [str(path.absolute()) for path in files]
 
 
@@ -339,11 +347,6 @@ def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     return ValueError(
         f"{path} could not be read as {kind}: {failure}. Check that the file is complete."
     )
-
-
-def _check_rows(rows: Any) -> None:
-    if not isinstance(rows, int | np.integer) or rows < 1:
-        raise ValueError(f"rows={rows!r} must be an integer of at least 1.")
 
 
 def _mapped(path: str | PathLike[str]) -> Array:

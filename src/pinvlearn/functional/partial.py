@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, is_sparse
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -158,6 +159,7 @@ def as_triplets(X: Any) -> tuple[IntArray, IntArray, Array]:
     >>> rows.tolist(), cols.tolist(), values.tolist()
     ([0, 1, 1], [0, 0, 1], [1.0, 0.0, 2.0])
     """
+    check_sparse(X)
     if is_sparse(X):
         entries = X.tocoo()
         rows, cols, values = entries.row, entries.col, entries.data

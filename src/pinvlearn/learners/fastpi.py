@@ -14,9 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
+    check_finite,
     check_memory,
     check_rank,
     check_rows,
@@ -446,7 +448,9 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             accuracy: float = super().score(X, y, sample_weight)
             return accuracy
         top, _ = self._best(check_rows(self, X, reset=False), 1)
+        check_sparse(y, "y")
         y = scipy.sparse.csr_array(y) if is_sparse(y) else np.asarray(y)
+        check_finite(y, name="y")
         if y.ndim != 2 or y.shape != (len(top), len(self.classes_)):
             raise ValueError(
                 f"y has shape {y.shape}; indicators of shape {(len(top), len(self.classes_))} are "

@@ -117,7 +117,7 @@ class _KernelELM(ReadoutEstimator):
             solver, reason = _choose(n, rank, self.single_precision)
         if self.single_precision and solver != "exact":
             raise ValueError(f'single_precision=True belongs to solver="exact", not "{solver}".')
-        K, rounding = self._kernel_matrix(X)
+        K = self._kernel_matrix(X)
         n_jobs, alpha = check_jobs(self.n_jobs), check_alpha(self.alpha)
         if alpha is not None and np.size(alpha) == 1:  # a path of one is no path
             alpha = float(np.ravel(alpha)[0])
@@ -128,9 +128,7 @@ class _KernelELM(ReadoutEstimator):
             return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
 
         streams = tuple(generator(self.random_state).spawn(2))
-        task = KernelTask(
-            K, rows_of, Y, weights, alpha, score, bool(self.fit_intercept), streams, rounding
-        )
+        task = KernelTask(K, rows_of, Y, weights, alpha, score, bool(self.fit_intercept), streams)
         pivots, W, readout = self._machine(task, solver, rank)
         report = readout.report
         report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
@@ -203,18 +201,16 @@ class _KernelELM(ReadoutEstimator):
             raise ValueError(f"rank={rank!r} exceeds the {n} rows; give at most so many.")
         return max(1, round(rank * n)) if isinstance(rank, float) else rank
 
-    def _kernel_matrix(self, X: Matrix) -> tuple[Any, float]:
-        """The kernel matrix of the training rows, to be asked for blocks, and its rounding."""
+    def _kernel_matrix(self, X: Matrix) -> Any:
+        """The kernel matrix of the training rows, to be asked for blocks."""
         if self.kernel == "precomputed":
-            rounding = check_symmetric(X)
-            return as_kernel_matrix(to_dense(X)), rounding
+            return as_kernel_matrix(to_dense(check_symmetric(X)))
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, (*KERNELS, "precomputed"))
         gamma = kernel_width(X, self.gamma)
         degree = check_positive("degree", self.degree)
         coef0 = check_number("coef0", self.coef0)
-        kernel = Kernel(self.kernel, gamma, degree, coef0)
-        return KernelMatrix(kernel, X), float(np.finfo(np.float64).eps)
+        return KernelMatrix(Kernel(self.kernel, gamma, degree, coef0), X)
 
     def _columns(self, K: Any, X: Matrix, rows: Any) -> FeatureMap:
         """The map onto the kernel columns of some training rows."""

@@ -33,11 +33,9 @@ by its root would magnify the rounding of the columns before it by 1e5 and more.
 INDEFINITE = 1e-7
 """A remaining diagonal entry below minus this part of the largest cannot be rounding."""
 
-ROUNDED = 100.0
-"""Where entries are less exact than float64, a pivot below so many times their relative error is
-noise; what is left of the diagonal errs by ten times that."""
-
-EPS = float(np.finfo(np.float64).eps)
+ROUNDING = 100.0
+"""What is negligible is at least so many eps of the numbers that K is made of, and what cannot be
+rounding ten times that: products in single precision leave some of it."""
 
 MAX_BLOCK, TILE = 256, 1024
 """Pivots added at a time, and rows of K evaluated at a time for them."""
@@ -50,11 +48,13 @@ class LowRankPSD:
     Attributes
     ----------
     F : array of shape (n, k)
+        The factor.
     pivots : array of shape (k,) or None
         The rows whose columns of K were used; None where all were ("randomized").
     trace_error : float
         trace(K - FFᵀ); for pivoted methods it bounds every entry's error, and ‖K - FFᵀ‖ too.
     report : Report
+        What was done and why.
     """
 
     F: Array
@@ -77,12 +77,31 @@ class LowRankPSD:
         return product
 
     def to_array(self) -> Array:
-        """F Fᵀ."""
+        """Multiply the factors out.
+
+        Returns
+        -------
+        array of shape (n, n)
+            F Fᵀ.
+        """
         product: Array = self.F @ self.F.T
         return product
 
     def solve(self, alpha: float, Y: Array) -> Array:
-        """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops."""
+        """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops.
+
+        Parameters
+        ----------
+        alpha : float
+            Ridge, above 0.
+        Y : array of shape (n,) or (n, t)
+            Right-hand sides.
+
+        Returns
+        -------
+        array of the shape of Y
+            The solution.
+        """
         number("alpha", alpha, above=0.0)
         inner = self.F.T @ self.F
         inner[np.diag_indices_from(inner)] += alpha
@@ -102,24 +121,18 @@ class Pivots:
     """
 
     def __init__(
-        self,
-        K: Any,
-        rng: np.random.Generator,
-        *,
-        uniform: bool,
-        block: int | None = None,
-        rounding: float = EPS,
+        self, K: Any, rng: np.random.Generator, *, uniform: bool, block: int | None = None
     ) -> None:
         self.K, self.rng, self.uniform, self.block = K, rng, uniform, block
-        self._negligible = max(NEGLIGIBLE, ROUNDED * rounding)
-        self._indefinite = max(INDEFINITE, 10.0 * ROUNDED * rounding)
         self.diagonal: Array = np.array(K.diagonal(), dtype=np.float64)
         if not np.isfinite(self.diagonal).all():
             raise ValueError("The kernel matrix has NaN or infinity on its diagonal.")
         self._largest = float(self.diagonal.max(initial=0.0))
+        eps = precision(K)
+        self._indefinite = max(INDEFINITE, 10.0 * ROUNDING * eps)
         self._check_definite()
         self.total = float(self.diagonal.sum())
-        self._least = self._negligible * self._largest
+        self._least = max(NEGLIGIBLE, ROUNDING * eps) * self._largest
         n = len(self.diagonal)
         self._rows = np.arange(n)
         self._Ft: Array = np.empty((0, n))
@@ -282,12 +295,7 @@ def _lower_factor(corner: Array) -> Array:
 
 
 def randomized_psd(
-    K: Array,
-    rank: int,
-    *,
-    n_oversamples: int = 10,
-    rng: np.random.Generator,
-    rounding: float = EPS,
+    K: Array, rank: int, *, n_oversamples: int = 10, rng: np.random.Generator
 ) -> tuple[LowRankPSD, Array, Array]:
     """[MW15] Algorithm 3, steps 2 to 9: K ≈ U D Uᵀ = GGᵀ from a Gaussian sample of K's range.
 
@@ -300,17 +308,18 @@ def randomized_psd(
     """
     n = len(K)
     width = min(rank + n_oversamples, n)
+    eps = precision(K)
+    K = K.astype(np.float64, copy=False)
     Q, _ = thin_qr(np.asfortranarray((rng.standard_normal((width, n)) @ K).T))
     Q, _ = thin_qr(Q)
     T = Q.T @ (K @ Q)
     values, W = np.linalg.eigh((T + T.T) / 2.0)
     values, W = values[::-1], W[:, ::-1]
-    indefinite = max(float(np.sqrt(np.finfo(K.dtype).eps)), 10.0 * ROUNDED * rounding)
-    if values[-1] < -indefinite * max(values[0], 1e-300):
+    if values[-1] < -np.sqrt(eps) * max(values[0], 1e-300):
         raise np.linalg.LinAlgError(
             f"The matrix is not positive semidefinite: it has an eigenvalue below {values[-1]:.3g}."
         )
-    keep = values > max(NEGLIGIBLE, ROUNDED * rounding) * max(values[0], 0.0)
+    keep = values > max(NEGLIGIBLE, ROUNDING * eps) * max(values[0], 0.0)
     D, U = values[keep], Q @ W[:, keep]
     whole = squared_norm(K)
     # A difference of squares: it cannot tell errors below √eps of the norm from zero.
@@ -332,11 +341,17 @@ def randomized_psd(
     return LowRankPSD(U * np.sqrt(D), None, trace_error, report), U, D
 
 
+def precision(K: Any) -> float:
+    """eps of the numbers that K is made of."""
+    dtype = getattr(K, "dtype", np.dtype(np.float64))
+    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
+
+
 class _ArrayMatrix:
     """An n × n array, seen as `Pivots` wants it."""
 
     def __init__(self, K: Array) -> None:
-        self.array, self.shape = K, K.shape
+        self.array, self.shape, self.dtype = K, K.shape, K.dtype
 
     def diagonal(self) -> Array:
         return np.diagonal(self.array)

@@ -10,10 +10,15 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.report import Report
 
 CHUNK = 1024
 """Columns that an operator is applied to at a time, so that its inner result stays small."""
+
+GRAM_RESOLUTION = 1e-7
+"""Singular values below this fraction of the largest are lost in a float64 Gram matrix, whose
+eigenvalues carry an absolute error of about eps times the largest."""
 
 Gain = Callable[[Array], Array]
 """A function of the singular values that replaces them in the pseudo-inverse."""
@@ -321,6 +326,7 @@ class PseudoInverse:
 
 def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
     """left · diag(middle) · right · X, from the right, so that nothing large is formed."""
+    check_sparse(X)
     X = X if is_sparse(X) else np.asarray(X)
     if not X.ndim or X.shape[0] != right.shape[1]:
         raise ValueError(
@@ -355,6 +361,14 @@ def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
     return SVD(U, s, Vt, report)
 
 
+def unresolved_notes(s: Array) -> tuple[str, ...]:
+    """What to say of singular values that a Gram matrix cannot tell from zero."""
+    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
+    if not lost:
+        return ()
+    return (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
+
+
 def _signs(V: Array) -> Array | None:
     """±1 for each column, or None where all are to stay as they are."""
     if not V.size:
@@ -366,6 +380,7 @@ def _signs(V: Array) -> Array | None:
 
 
 def _as_block(B: Matrix, shape: tuple[int | None, int | None], dtype: Any, name: str) -> Array:
+    check_sparse(B, "B")
     block = np.asarray(to_dense(B), dtype=dtype)
     fits = block.ndim == 2 and all(w in (None, g) for w, g in zip(shape, block.shape, strict=True))
     if not fits:

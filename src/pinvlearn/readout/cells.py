@@ -15,10 +15,9 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
 from pinvlearn._core.blas import blas
 from pinvlearn._core.products import gram
-from pinvlearn.linalg.dense import GRAM_RESOLUTION
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, cutoff_gain, default_rcond
+from pinvlearn.linalg.svd import GRAM_RESOLUTION, SVD, cutoff_gain, default_rcond
 from pinvlearn.readout.choose import left_out, validation
 from pinvlearn.readout.duals import weights_of
 

@@ -37,24 +37,12 @@ class Quality(NamedTuple):
     shifted: bool
 
 
-class Factor(Protocol):
-    """One decomposition from which the solution for every alpha follows."""
-
-    @property
-    def spectral(self) -> Spectral | None:
-        """Itself, if it has singular values: another alpha then costs next to nothing."""
+class Refinable(Protocol):
+    """A factor whose solutions can be refined on the rows."""
 
     @property
     def center(self) -> Center:
         """The means that Z was centred about."""
-
-    @property
-    def rank(self) -> int:
-        """Number of directions that take part."""
-
-    @property
-    def largest(self) -> float:
-        """The largest eigenvalue of ZᵀZ, or a bound on it: the unit of a built-in path."""
 
     @property
     def rhs(self) -> Array:
@@ -66,14 +54,30 @@ class Factor(Protocol):
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs."""
 
-    def leverage(self, Z: Array, alphas: Array) -> Array:
-        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
-
     def error(self, alpha: float) -> float:
         """Bound on a solution's relative error before refinement."""
 
     def quality(self, alpha: float) -> Quality:
         """What else is known of the factor."""
+
+
+class Factor(Refinable, Protocol):
+    """One decomposition from which the solution for every alpha follows."""
+
+    @property
+    def spectral(self) -> Spectral | None:
+        """Itself, if it has singular values: another alpha then costs next to nothing."""
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that take part."""
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue of ZᵀZ, or a bound on it: the unit of a built-in path."""
+
+    def leverage(self, Z: Array, alphas: Array) -> Array:
+        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
 
 
 @dataclass(frozen=True, eq=False)

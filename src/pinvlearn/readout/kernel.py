@@ -11,6 +11,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import lapack
+from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
 from pinvlearn.readout.duals import norms_of
@@ -60,8 +61,7 @@ class KernelTask:
     """Training rows known through their kernel matrix, and what is to be learned from them.
 
     `K` is asked for blocks; `rows_of(F)` are the rows (F, Y, weights) of features F.  Of the two
-    streams the first draws samples of K, the second is the solver's.  `rounding` is the relative
-    error of kernel values.
+    streams the first draws samples of K, the second is the solver's.
     """
 
     K: Any
@@ -72,12 +72,16 @@ class KernelTask:
     score: Score | None
     intercept: bool
     streams: tuple[np.random.Generator, ...]
-    rounding: float = EPS
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.Y)
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of kernel values."""
+        return precision(self.K)
 
     def tiles(self) -> Iterator[tuple[slice, Array]]:
         """All of K in blocks of rows."""

@@ -51,12 +51,10 @@ def solve_randomized(
 
     Predictions go through φ(x) = k(x, X) U D^(-1/2), or by Eq. (20) where not `consistent`.
     """
-    K = task.whole()
+    K = task.whole(getattr(task.K, "dtype", np.float64))
 
     def sample(k: int) -> tuple[Array, Any]:
-        found = randomized_psd(
-            K, k, n_oversamples=n_oversamples, rng=task.streams[0], rounding=task.rounding
-        )
+        found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
         return found[0].F, found
 
     F, (approximation, U, D), why = _grown(task, rank, sample)
@@ -86,7 +84,7 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     features themselves are never needed.
     """
     uniform = name == "nystroem"
-    pivots = Pivots(task.K, task.streams[0], uniform=uniform, rounding=task.rounding)
+    pivots = Pivots(task.K, task.streams[0], uniform=uniform)
     check_range(pivots.diagonal)
     if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
         solved = _from_columns(task, pivots, rank, task.alpha)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from pinvlearn.readout.choose import (
     smallest_root,
 )
 from pinvlearn.readout.extended import left_out_again, scale_of
-from pinvlearn.readout.factors import Factor, Quality
-from pinvlearn.readout.problem import Center, Problem, Rows
+from pinvlearn.readout.factors import Factor, Refinable
+from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
 
 MAX_REFINEMENTS = 4
@@ -249,30 +249,6 @@ def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | No
     if len(alphas) == 1:
         return None, None
     return generalised_cross_validation(problem, factor, alphas), None
-
-
-class Refinable(Protocol):
-    """What refinement asks of a factor."""
-
-    @property
-    def center(self) -> Center:
-        """The means that Z was centred about."""
-
-    @property
-    def rhs(self) -> Array:
-        """ZᵀY."""
-
-    def coef(self, alpha: float) -> Array:
-        """Solution for one alpha."""
-
-    def solve(self, rhs: Array, alpha: float) -> Array:
-        """(ZᵀZ + alpha)⁻¹ rhs."""
-
-    def error(self, alpha: float) -> float:
-        """Bound on a solution's relative error before refinement."""
-
-    def quality(self, alpha: float) -> Quality:
-        """What else is known of the factor."""
 
 
 class Refined(NamedTuple):

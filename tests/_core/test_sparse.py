@@ -1,0 +1,63 @@
+"""Sparse matrices whose parts do not fit together are named before any routine follows them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pinvlearn._core.products import sparse_times
+from pinvlearn._core.sparse import check_sparse, csr_from_parts, sparse_fault
+
+FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dia", "dok")
+
+
+def random(shape=(12, 6)):
+    return sp.random_array(shape, density=0.3, format="csr", rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("shape", [(12, 6), (6, 12), (1, 1), (0, 4), (4, 0)])
+def test_sound_matrices_have_no_fault(kind, shape) -> None:
+    if kind == "dia" and 0 in shape:
+        return  # SciPy has none
+    assert sparse_fault(random(shape).asformat(kind)) is None
+
+
+def test_sound_whatever_the_type_of_the_indices() -> None:
+    A = random()
+    for dtype in (np.int64, np.uint8, np.dtype(">i4"), np.dtype(">i8")):
+        A.indices = A.indices.astype(dtype)
+        assert sparse_fault(A) is None
+    row = sp.csr_array(np.array([0.0, 1.0, 2.0]))  # one dimension
+    assert sparse_fault(row) is None
+    row.indices = row.indices + 1
+    assert "1 … 3" not in str(sparse_fault(row))
+    assert "lie in 0 … 2" in str(sparse_fault(row))
+
+
+def test_the_message_says_what_to_do() -> None:
+    A = random()
+    A.indices = A.indices + 1
+    with pytest.raises(ValueError, match=r"B is a sparse csr matrix of shape \(12, 6\).*go from 1"):
+        check_sparse(A, "B")
+    with pytest.raises(ValueError, match="seem to count from 1.*Count indices from 0"):
+        check_sparse(A, "B")
+    check_sparse(np.eye(3))  # what is not sparse is not looked at
+    check_sparse(None)
+
+
+def test_parts_of_a_file() -> None:
+    A = random()
+    parts = {"X_data": A.data, "X_indices": A.indices, "X_indptr": A.indptr, "X_shape": A.shape}
+    np.testing.assert_array_equal(csr_from_parts(parts, "X").toarray(), A.toarray())
+    whole = parts | {"X_data": np.ones(A.nnz, dtype=bool), "X_indices": A.indices.astype(np.uint64)}
+    assert csr_from_parts(whole, "X").dtype == np.float64
+    with pytest.raises(ValueError, match="X_indptr is missing"):
+        csr_from_parts({k: v for k, v in parts.items() if k != "X_indptr"}, "X")
+    with pytest.raises(ValueError, match="X_shape has dtype float64; integers are needed"):
+        csr_from_parts(parts | {"X_shape": np.array([12.0, 6.0])}, "X")
+
+
+def test_compiled_products_do_not_read_beyond_their_factor() -> None:
+    A = random((4000, 600))  # large enough for the compiled product
+    with pytest.raises(ValueError, match="cannot be multiplied"):
+        sparse_times(A, np.ones((10, 200)))

@@ -1,0 +1,92 @@
+"""Cases that may bring a process down, each in a process of its own.
+
+Run as a script: imports what the cases need once, and forks for every case, which costs
+milliseconds where a new interpreter costs seconds.  How each ended goes to stdout, a JSON object in
+a line: signal or exit status, and what it wrote.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+HERE = Path(__file__).parent
+
+
+def outcomes(script: str, *arguments: object) -> dict[str, dict]:
+    """How each case of a script of this folder ended, by its name."""
+    paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, HERE / script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return {case["name"]: case for case in found}
+
+
+def run_each(cases: Iterable[tuple[str, Callable[[], object]]], together: int = 1) -> None:
+    """Run cases in forks and say how each ended; what they print is caught.
+
+    Several `together` in one fork are faster; if it is brought down, they have all failed.
+    """
+    cases = list(cases)
+    for start in range(0, len(cases), together):
+        batch = cases[start : start + together]
+        reader, writer = os.pipe()
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            _run(batch, writer)
+        os.close(writer)
+        with os.fdopen(reader) as results:
+            lines = results.read().splitlines()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code:
+            lines = [
+                json.dumps({"name": name, "signal": -code, "code": code, "text": ""})
+                for name, _ in batch
+            ]
+        print("\n".join(lines), flush=True)
+
+
+def _run(batch: Sequence[tuple[str, Callable[[], object]]], writer: int) -> NoReturn:
+    with tempfile.TemporaryFile() as said, os.fdopen(writer, "w") as results:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+        for name, case in batch:
+            said.seek(0)
+            said.truncate()
+            ended = {"name": name, "signal": 0, "code": _status(case)}
+            said.seek(0)
+            ended["text"] = said.read().decode(errors="replace")
+            results.write(json.dumps(ended) + "\n")
+        results.flush()
+        os._exit(0)
+
+
+def _status(case: Callable[[], object]) -> int:
+    """0 done, 1 a ValueError or TypeError, which is said, 3 anything else; commands choose."""
+    try:
+        case()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except (TypeError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = 1
+    except BaseException:
+        traceback.print_exc()
+        code = 3
+    else:
+        code = 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
