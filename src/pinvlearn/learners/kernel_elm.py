@@ -119,6 +119,8 @@ class _KernelELM(ReadoutEstimator):
             raise ValueError(f'single_precision=True belongs to solver="exact", not "{solver}".')
         K = self._kernel_matrix(X)
         n_jobs, alpha = check_jobs(self.n_jobs), check_alpha(self.alpha)
+        if alpha is not None and np.size(alpha) == 1:  # a path of one is no path
+            alpha = float(np.ravel(alpha)[0])
 
         Y, weights = targets.Y, targets.weights
 
