@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from pinvlearn._core.files import refused
 from pinvlearn.summaries.files import read_summaries, read_summary, write_summaries
 from pinvlearn.summaries.gram import Gram
+from pinvlearn.summaries.record import Record
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges, counts
 from pinvlearn.summaries.triangle import Triangle
 
@@ -124,7 +127,8 @@ class Tree:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, record: Record | None = None) -> None:
+        self.record = record or Record()
         self._sums: Merging[_Sum] = Merging(_Sum.plus)
         self._counted: Ranges = ()
 
@@ -142,11 +146,6 @@ class Tree:
     def n_blocks(self) -> int:
         """Blocks counted."""
         return sum(last - first for _, first, last in self._counted)
-
-    @property
-    def sources(self) -> set[str]:
-        """Where they come from."""
-        return {source for source, _, _ in self._counted}
 
     @property
     def nodes(self) -> list[Summary]:
@@ -174,15 +173,17 @@ class Tree:
         return spare.result() if len(nodes) > 1 else nodes[0] * 1.0
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint, whole or not at all."""
-        write_summaries(self.nodes, path, what="checkpoint")
+        """Write a checkpoint with the account of its making, whole or not at all."""
+        write_summaries(self.nodes, path, what="checkpoint", record=self.record.header())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tree:
         """Read a checkpoint; one changed bit anywhere raises ValueError."""
-        tree = cls()
-        for summary in read_summaries(path, KINDS, what="checkpoint"):
-            tree.add(summary)
+        summaries, record = read_summaries(path, KINDS, what="checkpoint")
+        with refused(Path(path), "checkpoint"):
+            tree = cls(Record.from_header(record))
+            for summary in summaries:
+                tree.add(summary)
         return tree
 
 
