@@ -108,8 +108,8 @@ class NewRows:
         learner = learner_of(fitted, path)
         table, y = split_target(data, target or target_of(fitted, data), note, least=1)
         X = inputs_for(fitted, Data(table), note)
-        labelled = hasattr(learner, "classes_")
-        y = as_labels(y, least=1) if labelled else as_quantities(y)
+        classes = getattr(learner, "classes_", None)
+        y = as_quantities(y) if classes is None else as_labels(y, least=1, like=classes)
         return cls(fitted, path, learner, X, y)
 
     def summary(self, source: str) -> Any:
