@@ -76,6 +76,10 @@ def read(path: Path, note: Note) -> Data:
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
         raise UserError(f"{path} could not be read as {suffix[1:]}: {error}. {CHECK}") from error
+    names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise UserError(f"{path} has several columns called {twice!r}. Rename all but one.")
     if data.X.shape[0] == 0:
         raise UserError(
             f"{path} has column names but no rows. Give a file with at least a few rows."
@@ -199,12 +203,25 @@ def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFr
     numbers are.
     """
     if numbers is None:
-        numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
-    numbers = set(numbers)
-    return pd.DataFrame(
-        {c: _numbers(frame[c]) if c in numbers else _categories(frame[c]) for c in frame.columns},
-        index=frame.index,
-    )
+        kinds = map(pd.api.types.is_numeric_dtype, frame.dtypes)
+        number = np.fromiter(kinds, dtype=bool, count=frame.shape[1])
+    else:
+        number = frame.columns.isin(list(numbers))
+    columns = {c: _categories(frame[c]) for c in frame.columns[~number]}
+    texts = pd.DataFrame(columns, index=frame.index)
+    return pd.concat([_all_numbers(frame.loc[:, number]), texts], axis=1)[list(frame.columns)]
+
+
+def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Finite floats; all columns at once where they are numbers to NumPy, for there may be many."""
+    if all(kind.kind in "iufb" for kind in frame.dtypes):
+        values = frame.to_numpy(dtype=float)
+        bad = np.flatnonzero(np.isinf(values).any(axis=0))
+        if not len(bad):
+            return pd.DataFrame(values, index=frame.index, columns=frame.columns)
+        frame = frame.iloc[:, bad]  # of which the first is named
+    columns = {c: _numbers(frame[c]) for c in frame.columns}
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def _numbers(column: pd.Series) -> pd.Series:
