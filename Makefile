@@ -7,7 +7,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # By group: the tests that share a Dask cluster run in one of the two processes.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-TESTS := test test-all test-lowest test-spark test-faults test-attacks coverage
+TESTS := test test-all test-lowest test-spark test-faults test-onnx test-docs test-attacks coverage
 .PHONY: demo $(TESTS) lint docs wheel clean
 
 # One BLAS thread per worker: two workers on two cores must not fight over them.
@@ -25,7 +25,7 @@ test: $(VENV)/group-test
 
 # Every case of every product table, of which `make test` takes all pairs.
 test-all: $(VENV)/group-test
-	$(PYTEST) -m "not spark and not faults and not attacks"
+	$(PYTEST) -m "not spark and not faults and not attacks and not browser"
 
 # With the lowest versions that pyproject.toml allows, in an environment of their own.
 test-lowest: export PIP_CONSTRAINT = build/lowest.txt
@@ -38,11 +38,19 @@ test-lowest:
 
 # A Spark cluster of two executors on this machine; without Java the tests skip and say so.
 test-spark: $(VENV)/group-test $(VENV)/extras-spark
-	$(BIN)/python -m pytest -m spark tests/test_spark.py
+	$(BIN)/python -m pytest -m spark tests
 
-# Workers of Dask and executors of Spark, killed while they work.
+# Workers of Dask, executors of Spark and fits with checkpoints, killed while they work.
 test-faults: $(VENV)/group-test $(VENV)/extras-spark
-	$(BIN)/python -m pytest -m faults tests/test_faults.py
+	$(BIN)/python -m pytest -m faults tests
+
+# Graphs of every learner in onnxruntime; without it these tests skip in `make test` and say so.
+test-onnx: $(VENV)/group-onnx
+	$(BIN)/python -m pytest tests/deploy
+
+# Pages in a real browser, at the widths of a phone and of a screen; without Chromium the tests skip.
+test-docs: $(VENV)/group-test
+	$(BIN)/python -m pytest -m browser tests
 
 test-attacks: $(VENV)/group-test
 	$(PYTEST) -m attacks || [ $$? -eq 5 ]  # 5: there are none
@@ -56,6 +64,7 @@ lint: $(VENV)/group-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_docstrings.py
 
 docs: $(VENV)/group-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -4,6 +4,9 @@ from typer.testing import CliRunner
 
 from pinvlearn.cli._app import app
 
+SMALL = ("--size", 30)
+"""Options of a network that is quickly fitted."""
+
 
 def run(*args: object):
     return CliRunner().invoke(app, [str(arg) for arg in args])

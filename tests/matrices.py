@@ -191,3 +191,25 @@ FORMS: dict[str, Callable[[np.ndarray], object]] = {
 def products_only(A: np.ndarray) -> LinearOperator:
     """An operator that offers nothing but vectors: the least a caller may bring."""
     return LinearOperator(A.shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.T @ y, dtype=A.dtype)
+
+
+KNOWN_SHAPE = (40, 30)
+
+
+def known_entries(seed: int = 0, share: float = 0.4, rank: int = 3, noise: float = 0.1):
+    """A low-rank matrix, and rows, columns and values of the entries that are known, with noise."""
+    rng = np.random.default_rng(seed)
+    m, n = KNOWN_SHAPE
+    full = rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n))
+    full = full / full.std() + rng.standard_normal(n)
+    rows, cols = np.nonzero(rng.random(KNOWN_SHAPE) < share)
+    return full, rows, cols, full[rows, cols] + noise * rng.standard_normal(len(rows))
+
+
+def table_with_gaps(n=300, p=8, rank=3, noise=0.1, share=0.2, seed=0):
+    """A low-rank table with noise, and the same with cells missing."""
+    rng = np.random.default_rng(seed)
+    full = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
+    full = full + noise * rng.standard_normal((n, p))
+    full = full * 10.0 ** rng.uniform(-2, 2, p) + rng.standard_normal(p)
+    return full, np.where(rng.random((n, p)) < share, np.nan, full)

@@ -140,3 +140,32 @@ def descend_plainly(
             return epoch + 1, penalised, squared, descent.CONVERGED
         previous = penalised
     return last, penalised, squared, descent.GO_ON
+
+
+def row_by_dense_solve(rows, cols, values, i, others, biases, prior, draw):
+    """Row i by a dense solve; also its squared error."""
+    mine = rows == i
+    W, y = others[cols[mine]].copy(), values[mine].copy()
+    if biases:
+        y -= W[:, 0]
+        W[:, 0] = 1.0
+    P = prior.noise_precision * W.T @ W + prior.precision + mine.sum() * np.diag(prior.per_entry)
+    L = np.linalg.cholesky(P)
+    x = np.linalg.solve(P, prior.noise_precision * W.T @ y + prior.rhs) + np.linalg.solve(L.T, draw)
+    return x, np.sum((y - W @ x) ** 2)
+
+
+ACTIVATION_FORMULAS = {
+    "sigmoid": lambda z: 1.0 / (1.0 + np.exp(-z)),
+    "tanh": np.tanh,
+    "relu": lambda z: z * (z > 0),
+    "sine": np.sin,
+    "hardlimit": lambda z: (z >= 0).astype(float),
+    "identity": lambda z: z,
+}
+"""Activations as their definitions read."""
+
+
+def best_labels(scores, k):
+    """The k best labels of each row in order: falling score, then rising number."""
+    return [sorted(range(len(row)), key=lambda j: (-row[j], j))[:k] for row in scores]

@@ -1,4 +1,4 @@
-"""Dask: the bits of a serial fit, from any collection, and with workers lost on the way."""
+"""Dask: the bits of a serial fit, from any collection (lost workers are in test_faults.py)."""
 
 import pickle
 import subprocess
@@ -22,13 +22,11 @@ from blocks import (
     NAMES,
     SIZES,
     STARTS,
-    SlowBlocks,
     W,
     X,
     Y,
     assert_same_bits,
     blocks,
-    killer,
     within,
 )
 from pinvlearn import (
@@ -184,15 +182,6 @@ def test_workers_that_do_not_limit_blas_themselves(dask_client):
     assert set().union(*dask_client.run(threads).values()) == {2}
     assert_same_bits(pinvlearn.dask.fit(ESTIMATOR, *arrays(X, Y)), serial())
     assert set().union(*dask_client.run(threads).values()) == {2}  # what it was
-
-
-def test_a_worker_killed_while_it_works(dask_client, tmp_path):
-    slow = SlowBlocks(tmp_path, 0.2)
-    delayed = [dask.delayed(slow.__getitem__, pure=False)(i) for i in range(len(slow))]
-    with killer(tmp_path, 1) as killed:
-        model = pinvlearn.dask.fit(ESTIMATOR, delayed)
-    assert len(killed) == 1
-    assert_same_bits(model, serial())
 
 
 def test_the_model_needs_no_dask(dask_client, tmp_path):

@@ -9,8 +9,9 @@ import pytest
 import pinvlearn
 from pinvlearn.features.kernels import KERNELS
 from pinvlearn.features.radial import RADIAL
+from pinvlearn.functional import kernels
 from pinvlearn.learners import _completing, _decomposing, kernel_elm
-from pinvlearn.linalg import driver, kernel, lowrank_psd
+from pinvlearn.linalg import driver
 from pinvlearn.readout import solvers
 
 NAMES = re.findall(
@@ -20,9 +21,7 @@ NAMES = re.findall(
 )
 SKLEARN = {"sigmoid", "cosine", "linear", "poly", "rbf", "laplacian"}
 OTHER_WORDS = {"method", "approximation", "seed", "ridge", "lam", "C", "width", "sigma", "progress"}
-PUBLIC = {name: getattr(pinvlearn, name) for name in pinvlearn.__all__} | {
-    "lowrank_psd": lowrank_psd
-}
+PUBLIC = {name: getattr(pinvlearn, name) for name in pinvlearn.__all__}
 CALLED = {name: value for name, value in PUBLIC.items() if callable(value)}
 
 
@@ -43,7 +42,7 @@ def test_parameters_have_the_words_of_the_house(name):
     [
         driver.DECOMPOSITIONS,
         solvers.SOLVERS,
-        kernel.SOLVERS,
+        kernels.SOLVERS,
         kernel_elm.SOLVERS,
         _completing.SOLVERS,
         set(_decomposing.SOLVERS) - set(_decomposing.SAME_AS),

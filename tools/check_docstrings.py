@@ -130,7 +130,8 @@ def main() -> None:
     """Print the faults, and exit with 1 if there are any."""
     found = checked()
     lines = [line for value, name in found.items() for line in faults(name, value)]
-    print(*lines, sep="\n")
+    for line in lines:
+        print(line)
     print(f"{len(found)} public docstrings checked, {len(lines)} faults")
     raise SystemExit(bool(lines))
 

@@ -28,7 +28,8 @@ GROUPS = {
     "Metrics": ("pinvlearn.metrics",),
     "Blocks of rows": ("pinvlearn.engines.sources",),
     "Displays": ("pinvlearn.displays",),
-    "Saving and loading": ("pinvlearn.persistence",),
+    "Saving and loading": ("pinvlearn.deploy", "pinvlearn.persistence"),
+    "Reports": ("pinvlearn.report",),
     "Others": ("pinvlearn",),
 }
 """Heading → how a module's name begins; the longest that fits a public name's module wins."""

@@ -4,6 +4,7 @@ One line for each, imported ``as`` itself, which marks it as public.
 """
 
 from pinvlearn import summaries as summaries
+from pinvlearn.deploy.onnx import to_onnx as to_onnx
 from pinvlearn.displays.matrices import DegreeDisplay as DegreeDisplay
 from pinvlearn.displays.matrices import ReorderingDisplay as ReorderingDisplay
 from pinvlearn.displays.paths import AlphaPathDisplay as AlphaPathDisplay
@@ -58,5 +59,6 @@ from pinvlearn.metrics import ndcg_at_k as ndcg_at_k
 from pinvlearn.metrics import precision_at_k as precision_at_k
 from pinvlearn.persistence import load as load
 from pinvlearn.persistence import save as save
+from pinvlearn.report.write import write_report as write_report
 
 __version__: str

@@ -25,6 +25,11 @@ FLOATS = (np.float64, np.float32)
 """Number types that are taken as they are; others become the first."""
 
 
+ALWAYS_THERE = 2**26
+"""Bytes for which the system is not asked whether they are there: that takes milliseconds where a
+container's files must be read."""
+
+
 def check_matrix(A: Any, name: str = "A") -> Matrix:
     """A as a float32 or float64 array, CSR array or real `LinearOperator`, finite and not empty."""
     if is_operator(A):
@@ -367,6 +372,8 @@ def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int
 
 def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
     """Raise before anything is allocated where a decomposition cannot fit."""
+    if needed <= ALWAYS_THERE:
+        return
     available = available_memory()
     if available is not None and needed > available:
         what = "all components" if rank is None else f"{rank} components"

@@ -16,7 +16,7 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from pinvlearn.engines.dask import fold, rows
-from pinvlearn.learners._base import fit_engine
+from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
 def fit(
@@ -43,6 +43,7 @@ def fit(
     y : dask array, dask series or str, optional
         Where X is an array or a data frame; a string names a column of the data frame.
     sample_weight : as y, optional
+        Weights of the rows.
     source : str, optional
         Name under which the blocks are counted, so that no merge counts them twice.  Left out, it
         is a digest of the first rows.
@@ -70,13 +71,9 @@ def fit(
     True
     """
     blocks = _blocks(X, y, sample_weight)
-    return fit_engine(
-        estimator,
-        _head(blocks),
-        source,
-        lambda plan, name: fold(plan, blocks, name),
-        lambda plan, schema: rows(plan, schema, blocks),
-    )
+    plan, source = plan_for_engine(estimator, _head(blocks), source)
+    summary = fold(plan, blocks, source)
+    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks))
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:

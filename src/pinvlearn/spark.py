@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 from pinvlearn.engines.plan import Plan
 from pinvlearn.engines.sources import column_values
 from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold, rows
-from pinvlearn.learners._base import fit_engine
-from pinvlearn.summaries import Summary
+from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
 def fit(
@@ -99,8 +98,9 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
     head = next((block for block in blocks if len(block[1])), None)
     if head is None:
         raise ValueError("There is no block with rows to learn from.")
+    plan, source = plan_for_engine(estimator, head, source)
     session = SparkSession.builder.getOrCreate()
-    return _fitted(estimator, head, source, lambda name: SourceBlocks(blocks, session, name))
+    return _fitted(estimator, plan, SourceBlocks(blocks, session, source))
 
 
 def _fit_frame(
@@ -125,37 +125,19 @@ def _fit_frame(
     split = partial(_split, features=features, label=label, weight=weight)
     first = frame.where(f"`{block}` = {numbers[0]}").orderBy(*order).toArrow()
     head = split(first, f"block {numbers[0]}")
-    return _fitted(
-        estimator,
-        head,
-        source,
-        lambda name: FrameBlocks(frame, split, name, block, order, numbers),
-    )
+    plan, source = plan_for_engine(estimator, head, source)
+    return _fitted(estimator, plan, FrameBlocks(frame, split, source, block, order, numbers))
 
 
-def _fitted(
-    estimator: Any,
-    head: tuple[Any, ...],
-    source: str | None,
-    named: Callable[[str], FrameBlocks | SourceBlocks],
-) -> Any:
-    """A fitted clone; `named` gives the blocks under the name of their source."""
-    blocks: list[FrameBlocks | SourceBlocks] = []
-
-    def summed(plan: Plan, name: str) -> Summary:
-        blocks.append(named(name))
-        summary = fold(plan, blocks[0])
-        found, counted = len(blocks[0].numbers), sum(past - i for _, i, past in summary.blocks)
-        if counted != found:
-            raise RuntimeError(
-                f"{found} blocks were found and {counted} came back: the data changes from one "
-                "evaluation to the next. Write it to files first."
-            )
-        return summary
-
-    return fit_engine(
-        estimator, head, source, summed, lambda plan, schema: rows(plan, schema, blocks[0])
-    )
+def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Any:
+    summary = fold(plan, blocks)
+    counted = sum(past - first for _, first, past in summary.blocks)
+    if counted != len(blocks.numbers):
+        raise RuntimeError(
+            f"{len(blocks.numbers)} blocks were found and {counted} came back: the data changes "
+            "from one evaluation to the next. Write it to files first."
+        )
+    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks))
 
 
 def _numbers(frame: Any, block: str) -> Any:

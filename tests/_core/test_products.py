@@ -5,8 +5,16 @@ import pytest
 import scipy.sparse
 
 from matrices import defective, skewed
-from pinvlearn._core.products import gram, merged_rows, normal_times, sparse_times
-from threads import blas_limited_to
+from pinvlearn._core import products, threads
+from pinvlearn._core.products import (
+    gram,
+    merged_rows,
+    normal_times,
+    product,
+    sparse_times,
+    times,
+)
+from threads import blas_limited_to, blas_limits
 
 MATRICES = {
     "skewed": skewed,
@@ -29,13 +37,13 @@ class TestProducts:
         A = MATRICES[matrix]().astype(dtype)
         X = np.random.default_rng(0).standard_normal((A.shape[1], columns)).astype(dtype)
         tolerance = 100 * np.finfo(dtype).eps * np.abs(A).sum(axis=1).max()
-        for product, expected in (
+        for found, expected in (
             (sparse_times(A, X), A @ X),
             (normal_times(A, np.asfortranarray(X)), A.T @ (A @ X)),
         ):
-            assert product.dtype == dtype
+            assert found.dtype == dtype
             limit = tolerance * np.abs(expected).max()
-            np.testing.assert_allclose(product, expected, atol=limit)
+            np.testing.assert_allclose(found, expected, atol=limit)
         np.testing.assert_allclose(gram(A), (A.T @ A).toarray(), rtol=1e-5, atol=tolerance)
 
     def test_the_same_bits_on_any_number_of_threads(self):
@@ -43,8 +51,8 @@ class TestProducts:
         X = np.random.default_rng(0).standard_normal((A.shape[1], 70))
         Y = np.random.default_rng(1).standard_normal((A.shape[0], 70))
         found = []
-        for threads in (1, 2):
-            with blas_limited_to(threads):
+        for count in (1, 2):
+            with blas_limited_to(count):
                 parts = sparse_times(A, X), sparse_times(A.T.tocsr(), Y), normal_times(A, X)
                 found.append([*parts, gram(A)])
         for one, two in zip(*found, strict=True):
@@ -88,3 +96,52 @@ class SameForAll:
 
     def standard_normal(self, size):
         return np.ones(size)
+
+
+class TestSharedOut:
+    """Dense products that several threads share, against one call of BLAS."""
+
+    @pytest.fixture(autouse=True)
+    def _shared(self, monkeypatch):
+        monkeypatch.setattr(products, "SHARED_WORK", 1)
+        monkeypatch.setattr(products, "LANE_SIDE", 60)
+        monkeypatch.setattr(products, "PANEL", 32)
+        monkeypatch.setattr(threads, "processors", lambda: 4)
+        with blas_limited_to(2):
+            yield
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (700, 50), (50, 130), (333, 91)])
+    @pytest.mark.parametrize("form", ["C", "F", "strided", "transposed"])
+    def test_they_are_the_products(self, form, shape, dtype):
+        rng = np.random.default_rng(0)
+        A = rng.standard_normal(shape).astype(dtype)
+        A = {"F": np.asfortranarray(A), "strided": np.repeat(A, 2, axis=1)[:, ::2]}.get(form, A)
+        A = rng.standard_normal(shape[::-1]).astype(dtype).T if form == "transposed" else A
+        X = rng.standard_normal((A.shape[1], 7)).astype(dtype)
+        limit = 10 * max(shape) * np.finfo(dtype).eps * np.abs(A).max() * np.abs(X).max()
+        assert times(A, X).flags.f_contiguous
+        for found in (times(A, X), times(A, np.asfortranarray(X)), product(A, X)):
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, A @ X, atol=limit)
+        G = gram(A)
+        exact = A.T.astype(float) @ A.astype(float)
+        np.testing.assert_allclose(G, exact, atol=10 * max(shape) * 2.3e-16 * np.abs(exact).max())
+        np.testing.assert_array_equal(G, G.T)
+
+    def test_the_bits_do_not_depend_on_how_many_share(self):
+        rng = np.random.default_rng(0)
+        A, X, Y = (rng.standard_normal(s) for s in ((800, 90), (90, 9), (800, 9)))
+        found = []
+        for count in (2, 3):
+            with blas_limited_to(count):
+                found.append([times(A, X), times(A.T, Y), product(A, X), gram(A), gram(A[:, :50])])
+        for two, three in zip(*found, strict=True):
+            np.testing.assert_array_equal(two, three)
+
+    def test_blas_keeps_to_one_thread(self, monkeypatch):
+        seen = []
+        monkeypatch.setattr(np, "matmul", lambda *_, out: seen.append(blas_limits()))
+        times(np.ones((200, 50)), np.ones((50, 4)))
+        assert seen == products.TILES * [{1}]
+        assert blas_limits() == {2}

@@ -183,9 +183,6 @@ class TestAllowedThreads:
         assert list(in_threads(lambda _: allowed_threads(), range(3), 2)) == [1, 1, 1]
         assert list(in_threads(lambda _: allowed_threads(), range(3), 1)) == [1, 1, 1]
 
-    def test_one_item_alone_may_use_all(self, two_threads):
-        assert list(in_threads(lambda _: allowed_threads(), [0], 2)) == [2]
-
     def test_joblib_threads_have_one(self, two_threads):
         work = joblib.delayed(allowed_threads)
         assert joblib.Parallel(2, backend="threading")(work() for _ in range(2)) == [1, 1]

@@ -6,17 +6,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.io
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris, make_multilabel_classification
 
 import pinvlearn
 from commands import fails, ok
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -145,69 +139,3 @@ def test_many_labels_need_their_own_model(data):
     assert "--solver is 'qr'; give one of auto, exact, gram" in said
     said = ok("fit", "iris.svm", "--model", "fastpi", "--solver", "fastpi", "--json").stdout
     assert json.loads(said)["solved_by"].startswith("fastpi: ")
-
-
-def matrix_files(A):
-    S = sparse.csr_array(A)
-    scipy.io.mmwrite("sparse.mtx", S)
-    scipy.io.mmwrite("dense.mtx", A)
-    sparse.save_npz("scipy.npz", S)
-    np.savez("array.npz", A)
-    np.savez(
-        "parts.npz", X_data=S.data, X_indices=S.indices, X_indptr=S.indptr, X_shape=S.shape, y=[1]
-    )
-    with open("sparse.mtx", "rb") as file, gzip.open("packed.mtx.gz", "wb") as packed:
-        packed.write(file.read())
-    return ["sparse.mtx", "dense.mtx", "packed.mtx.gz", "scipy.npz", "array.npz", "parts.npz"]
-
-
-def test_svd_of_every_kind_of_file(rng):
-    A = rng.standard_normal((40, 12)) * (rng.random((40, 12)) < 0.3)
-    exact = np.linalg.svd(A, compute_uv=False)
-    for name in matrix_files(A):
-        said = json.loads(ok("svd", name, "--rank-ratio", "0.25", "--json").stdout)
-        assert (said["rows"], said["columns"], said["rank"]) == (40, 12, 3)
-        share = np.sum(exact[:3] ** 2) / np.sum(exact**2)
-        assert said["share_of_squares"] == pytest.approx(share, rel=1e-9)
-        with np.load("factors.npz", allow_pickle=False) as factors:
-            assert factors["s"] == pytest.approx(exact[:3], rel=1e-9)
-            assert factors["U"].shape == (40, 3)
-            assert factors["Vt"].shape == (3, 12)
-    ok("svd", "sparse.mtx", "--solver", "exact", "--out", "all.npz", "--quiet")
-    with np.load("all.npz") as factors:
-        whole = (factors["U"] * factors["s"]) @ factors["Vt"]
-        assert whole == pytest.approx(A, abs=1e-12)
-    assert json.loads(ok("svd", "scipy.npz", "--rank", "2", "--json").stdout)["rank"] == 2
-
-
-def test_svd_refuses_what_it_cannot_do(rng):
-    A = rng.standard_normal((6, 4))
-    matrix_files(A)
-    assert "does not exist" in fails(2, "svd", "none.mtx")
-    write("a.csv", "1,2\n")
-    assert "must be one of .mtx" in fails(2, "svd", "a.csv")
-    write("bad.mtx", "not a matrix\n")
-    assert "could not be read" in fails(1, "svd", "bad.mtx")
-    write("bad.npz", "not an archive\n")
-    assert "could not be read as npz" in fails(1, "svd", "bad.npz")
-    np.savez("many.npz", a=A, b=A)
-    assert "holds a, b" in fails(1, "svd", "many.npz")
-    np.savez("objects.npz", np.array([[None]]))
-    assert "could not be read" in fails(1, "svd", "objects.npz")
-    scipy.io.mmwrite("complex.mtx", A * 1j)
-    assert "complex" in fails(1, "svd", "complex.mtx")
-    assert "not both" in fails(2, "svd", "dense.mtx", "--rank", "1", "--rank-ratio", "0.5")
-    assert "above 0 to 1" in fails(2, "svd", "dense.mtx", "--rank-ratio", "2")
-    assert "give one of auto" in fails(2, "svd", "dense.mtx", "--solver", "magic")
-    assert "integer in 1 … 4" in fails(1, "svd", "dense.mtx", "--rank", "5")
-    assert ".npz" in fails(2, "svd", "dense.mtx", "--out", "factors.mat")
-
-
-def test_a_failed_svd_leaves_the_old_file(rng):
-    matrix_files(rng.standard_normal((6, 4)))
-    ok("svd", "dense.mtx")
-    with open("factors.npz", "rb") as file:
-        before = file.read()
-    fails(1, "svd", "dense.mtx", "--rank", "5")
-    with open("factors.npz", "rb") as file:
-        assert file.read() == before

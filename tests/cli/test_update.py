@@ -16,11 +16,6 @@ OPTIONS = ("--target", "kind")
 FIT = (*OPTIONS, "--size", 20, "--alpha", 0.01, "--quiet")
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def table() -> pd.DataFrame:
     iris = load_iris(as_frame=True).frame.rename(columns={"target": "kind"})

@@ -60,6 +60,24 @@ class TestArguments:
         np.testing.assert_allclose(low.to_array(), 2.0 * np.eye(4), atol=1e-10)
 
     @pytest.mark.parametrize("solver", SOLVERS)
+    @pytest.mark.parametrize("seed", range(4))
+    def test_a_linear_kernel_in_single_precision(self, solver, seed):
+        """Rounding of its products leaves eigenvalues a little below zero."""
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((120, 6)).astype(np.float32)
+        K = X @ X.T
+        assert np.linalg.eigvalsh(K.astype(float))[0] < 0.0
+        low = lowrank_psd(K, 60, solver=solver, rng=0)
+        assert 6 <= low.rank < 60
+        np.testing.assert_allclose(low.to_array(), K, atol=1e-4 * np.abs(K).max())
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_one_that_is_indefinite_beyond_rounding(self, solver):
+        K = np.diag(np.linspace(-0.1, 1.0, 12)).astype(np.float32)
+        with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
+            lowrank_psd(K, 12, solver=solver, rng=0)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
     def test_numpy_integers(self, solver):
         assert lowrank_psd(np.eye(20), np.int64(3), solver=solver, rng=0).rank >= 3
 

@@ -20,6 +20,7 @@ from matrices import (
     with_spectrum,
 )
 from oracles import ridge
+from pairs import sweep
 from pinvlearn import Solution, Tolerance, lstsq
 from pinvlearn.readout.solvers import SOLVERS, TOLERANCE, AdaptiveSVD
 
@@ -87,9 +88,7 @@ def test_without_ridge(solver, matrix):
         assert np.linalg.norm(coef) <= (1 + slack) * np.linalg.norm(expected) + 1e-12
 
 
-@pytest.mark.parametrize("alpha", [1e-14, 1e-10, 1e-6, 1e-2, 1.0])
-@pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("solver", METHODS)
+@sweep(solver=METHODS, matrix=MATRICES, alpha=[1e-14, 1e-10, 1e-6, 1e-2, 1.0])
 def test_ridge(solver, matrix, alpha):
     original, A, scale, Y = problem(matrix)
     alpha = alpha * (np.linalg.norm(A, 2) or 1.0) ** 2

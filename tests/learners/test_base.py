@@ -415,7 +415,7 @@ class TestBadInput:
         [
             ("PinvClassifier", {"alpha": -1.0}, ValueError, "alpha=-1.0"),
             ("PinvClassifier", {"alpha": "best"}, ValueError, "alpha='best'.*auto"),
-            ("PinvClassifier", {"alpha": [0.1, -1.0]}, ValueError, "alpha path"),
+            ("PinvClassifier", {"alpha": [0.1, -1.0]}, ValueError, "a path must be"),
             ("PinvClassifier", {"solver": "magic"}, ValueError, "solver='magic'.*'cholesky'"),
             ("PinvClassifier", {"solver": 3}, TypeError, "solver=3"),
             ("PinvClassifier", {"features": 3}, TypeError, "features=3.*transformer"),

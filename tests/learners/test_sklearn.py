@@ -51,9 +51,7 @@ def expected_failures(estimator):
             "leave-one-out takes one of the copies of a repeated row away and leaves the others; "
             "it takes a weighted row away whole, so alpha and temperature differ"
         )
-        # On the dense data PinvRegressor chooses the same alpha either way.
-        first = 1 if isinstance(estimator, pinvlearn.PinvRegressor) else 0
-        return dict.fromkeys(WEIGHT_CHECKS[first:], reason)
+        return dict.fromkeys(WEIGHT_CHECKS, reason)
     return {}
 
 

@@ -11,13 +11,7 @@ from pinvlearn import LowRankPSD, lowrank_psd
 from pinvlearn.features.kernels import Kernel, KernelMatrix
 from pinvlearn.functional.kernels import SOLVERS
 from pinvlearn.linalg import kernel
-from pinvlearn.linalg.kernel import (
-    MAX_BLOCK,
-    NEGLIGIBLE,
-    Pivots,
-    as_kernel_matrix,
-    randomized_psd,
-)
+from pinvlearn.linalg.kernel import MAX_BLOCK, NEGLIGIBLE, Pivots, as_kernel_matrix, randomized_psd
 
 EPS = np.finfo(float).eps
 N = 50

@@ -8,6 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from matrices import FORMS, MATRICES, N, fast, kernel, products_only, slow, sparse, wide
 from oracles import construct_q
+from pairs import sweep
 from pinvlearn import Energy, FlatGradient, Rank, Tolerance, range_basis
 
 EPS = np.finfo(float).eps
@@ -40,12 +41,9 @@ def oracle(A, rule, seed):
     return construct_q(A, np.random.default_rng(seed), eps=rule.eps, r=rule.r, tau=tau)
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("matrix", SHAPES)
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@sweep(rule=RULES, matrix=SHAPES, seed=[0, 1, 2], block=BLOCKS)
 def test_the_basis_is_that_of_one_vector_at_a_time(rule, matrix, seed, block):
-    A = SHAPES[matrix]()
+    A, rule = SHAPES[matrix](), RULES[rule]
     Q, errors = oracle(A, rule, seed)
     basis = range_basis(A, rule, block=block, rng=seed)
     assert basis.Q.shape == Q.shape
@@ -112,28 +110,6 @@ def test_only_standard_normals_are_drawn():
     assert all(np.atleast_1d(size)[-1] == N for size in generator.asked)
 
 
-@pytest.mark.parametrize(
-    "rule", [Tolerance(1.5, relative=True), FlatGradient(0.2, 0.01, relative=True)], ids=str
-)
-@pytest.mark.parametrize("exponent", [-60, 0, 60])
-def test_a_relative_rule_does_not_see_the_scale(rule, exponent):
-    """Scaling by a power of two changes no digit, so nothing at all may change."""
-    A = slow()
-    plain = range_basis(A, rule, rng=0)
-    scaled = range_basis(np.ldexp(A, exponent), rule, rng=0)
-    assert 0 < plain.rank < N
-    np.testing.assert_array_equal(plain.Q, scaled.Q)
-    np.testing.assert_array_equal(np.ldexp(plain.errors, exponent), scaled.errors)
-
-
-def test_an_absolute_rule_sees_the_scale():
-    A = slow()
-    assert (
-        range_basis(100.0 * A, Tolerance(1.0), rng=0).rank
-        > range_basis(A, Tolerance(1.0), rng=0).rank
-    )
-
-
 def test_the_errors_bound_the_true_error():
     """Lemma 1 with r = 10 fails once in 1e10: never here."""
     A = kernel()
@@ -164,20 +140,6 @@ def test_energy_stops_at_the_first_column_that_holds_the_fraction(fraction, bloc
 
 def test_energy_of_everything_takes_every_direction():
     assert range_basis(MATRICES["rank_deficient"](), Energy(1.0), rng=0).rank in (12, 13)
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_a_function_is_a_rule(block):
-    seen = []
-
-    def stop(errors):
-        seen.append(errors.copy())
-        return errors[-1] < 0.5 * errors[0]
-
-    basis = range_basis(slow(), stop, block=block, rng=0)
-    np.testing.assert_array_equal(seen[-1], basis.errors)
-    assert [len(errors) for errors in seen] == list(range(1, basis.rank + 2))
-    assert basis.errors[-1] < 0.5 * basis.errors[0] <= basis.errors[-2]
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -233,42 +195,6 @@ def test_the_same_seed_gives_the_same_bits():
     one, two = (range_basis(A, Tolerance(0.5), rng=11) for _ in range(2))
     np.testing.assert_array_equal(one.Q, two.Q)
     np.testing.assert_array_equal(one.errors, two.errors)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Tolerance(-0.1), "eps=-0.1"),
-        (lambda: Tolerance(np.nan), "eps=nan"),
-        (lambda: Tolerance(0.1, r=0), "r=0"),
-        (lambda: FlatGradient(tau=-1.0), "tau=-1.0"),
-        (lambda: FlatGradient(r=2.5), "r=2.5"),
-        (lambda: Rank(0), "k=0"),
-        (lambda: Rank(1.5), "k=1.5"),
-        (lambda: Energy(0.0), "fraction=0.0"),
-        (lambda: Energy(1.5), "fraction=1.5 must be a finite number above 0 and at most 1"),
-        (lambda: Tolerance(0.0), "eps=0.0 must be a finite number above 0"),
-        (lambda: FlatGradient(eps=0.0), "eps=0.0"),
-        (lambda: FlatGradient(tau=0.0), "tau=0.0"),
-    ],
-)
-def test_a_senseless_rule_says_so(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-@pytest.mark.parametrize(
-    "make", [lambda k: Rank(k), lambda k: Tolerance(r=k), lambda k: FlatGradient(r=k)]
-)
-def test_numpy_integers_count_as_integers(make):
-    assert make(np.int64(3)) == make(3)
-
-
-@pytest.mark.parametrize("rule", [Tolerance, FlatGradient])
-def test_a_relative_rule_of_a_zero_matrix_is_a_rule(rule):
-    basis = range_basis(np.zeros((20, 10)), rule(relative=True), rng=0)
-    assert basis.rank <= 1
-    assert basis.errors[-1] == 0.0
 
 
 def test_errors_of_range_basis_name_what_was_given():

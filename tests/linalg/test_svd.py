@@ -175,14 +175,6 @@ class TestPseudoInverse:
             assert P.to_array().dtype == np.float32
 
 
-def test_reports_can_be_read():
-    report = Report("gram", "tall", passes=1, error=0.25, seconds={"eigen": 0.5}, notes=("first",))
-    assert str(report) == "gram: tall (1 pass; error estimate 0.25; eigen 0.5 s)\n  note: first"
-    more = report.with_notes("second")
-    assert more.notes == ("first", "second")
-    assert report.notes == ("first",)
-
-
 def test_everything_public_is_found():
     for name in pinvlearn.__all__:
         assert getattr(pinvlearn, name) is not None

@@ -186,7 +186,7 @@ class TestIndefinite:
         return K - 0.3 * np.eye(N)
 
     def test_one_alpha(self, indefinite, Y):
-        with pytest.raises(np.linalg.LinAlgError, match="not positive definite.*larger alpha"):
+        with pytest.raises(np.linalg.LinAlgError, match="indefinite.*larger alpha"):
             solve_kernel(indefinite, Y, None, intercept=True, alpha=0.1, score=None)
 
     def test_path(self, indefinite, Y):

@@ -174,8 +174,14 @@ def power_of_two_scale(A: Matrix) -> float:
         exponent = int(np.frexp(max_abs(np.asarray(A @ sample.astype(A.dtype))))[1])
     else:
         exponent = int(np.frexp(max_abs(A))[1])
-    limit = 30 if A.dtype == np.float32 else 200
-    return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, min(-exponent, 1022)))
+    # The factor, too, must be a number of A's precision: denormal entries come no nearer to one.
+    limit, most = (30, 126) if A.dtype == np.float32 else (200, 1022)
+    return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, min(-exponent, most)))
+
+
+def scaled(A: Matrix, scale: float) -> Matrix:
+    """scale·A in A's precision; A itself where scale is 1."""
+    return A if scale == 1.0 else A * A.dtype.type(scale)
 
 
 def transposed(A: Matrix) -> Matrix:

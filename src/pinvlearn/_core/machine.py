@@ -46,6 +46,16 @@ def processor_quota(root: Path = ROOT) -> float | None:
     return min(quotas, default=None)
 
 
+def idle_processors(root: Path = ROOT) -> int:
+    """Processors that nobody else keeps busy at this moment, of those this process may use."""
+    running = (_text(root / "proc/loadavg") or "").split()  # such as "0.9 0.7 0.4 2/321 4567"
+    if len(running) == 5:
+        others = int(running[3].split("/")[0]) - 1
+    else:
+        others = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
+    return max(1, min(processors(root), (os.cpu_count() or 1) - others))
+
+
 def available_memory(root: Path = ROOT) -> int | None:
     """Bytes that can be had without swapping, or None where the system does not say."""
     left = [_free_on_machine(root), *map(_left_in_group, _groups("memory", root))]

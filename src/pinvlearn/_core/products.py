@@ -1,4 +1,9 @@
-"""Products of matrices, dense, sparse or shifted: A·X, AᵀA·X and AᵀA."""
+"""Products of matrices, dense, sparse or shifted: A·X, AᵀA·X and AᵀA.
+
+Where several threads are allowed, large products are shared out among our own: in tiles of rows as
+they lie in memory, whose number does not depend on that of the threads.  BLAS keeps to one thread;
+its own would wait for each other, and for whatever else is running.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, Matrix, Shifted, is_sparse, slices
 from pinvlearn._core.blas import blas
-from pinvlearn._core.threads import allowed_threads, in_parts
+from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
 
 COMPILED_WORK = 2**24
 """Multiplications above which compiled sparse products are worth loading numba for."""
@@ -15,19 +20,64 @@ COMPILED_COLUMNS = 32
 """Columns from which the compiled A·X is ahead of SciPy's on one thread [measured]."""
 
 
+SHARED_WORK = 2**25
+"""Multiplications from which a dense product is shared out: about a millisecond, ten times what
+handing it over takes [measured]."""
+
+TILES = 16
+"""Parts that rows are shared out in: even on two threads if one is held up, and enough for many."""
+
+LANES, LANE_SIDE = 4, 1024
+"""AᵀA is summed up by so many parts of the rows where it has at most so many columns, each in an
+array of its own; above, by panels of columns, which cost a tenth more but no memory [measured]."""
+
+PANEL = 512
+"""Columns of such a panel."""
+
+
 def times(A: Matrix, X: Array) -> Array:
     """A·X in Fortran order, for few columns.
 
     BLAS multiplies a few rows by a large matrix a third faster than the matrix by a few columns.
     """
     if isinstance(A, np.ndarray):
-        product: Array = (X.T @ A.T).T
-        return product
+        if not _worth_sharing(A.size * X.shape[1]):
+            product: Array = (X.T @ A.T).T
+            return product
+        return _times_by_rows(A, X) if A.flags.c_contiguous else _times_by_columns(A, X)
     if isinstance(A, Shifted):
         product = times(A.X, X)
         product -= np.multiply.outer(A.left, A.right @ X)
         return product
     return np.asfortranarray(sparse_times(A, X) if is_sparse(A) else A @ X)
+
+
+def _worth_sharing(work: int) -> bool:
+    return work >= SHARED_WORK and allowed_threads() > 1
+
+
+def _times_by_rows(A: Array, X: Array) -> Array:
+    """A·X in tiles of A's rows."""
+    product = np.empty((X.shape[1], len(A)), dtype=np.result_type(A, X))
+
+    def multiply(first: int, last: int) -> None:
+        np.matmul(X.T, A[first:last].T, out=product[:, first:last])
+
+    in_parts(multiply, len(A), TILES)
+    return product.T
+
+
+def _times_by_columns(A: Array, X: Array) -> Array:
+    """A·X as the sum, in order, of tiles of A's columns times their rows of X."""
+    tiles = spans(len(X), TILES)
+    parts: Array = np.empty((len(tiles), X.shape[1], len(A)), dtype=np.result_type(A, X))
+
+    def multiply(part: int, first: int, last: int) -> None:
+        np.matmul(X[first:last].T, A[:, first:last].T, out=parts[part])
+
+    share_out(multiply, [(part, *tile) for part, tile in enumerate(tiles)])
+    product: Array = np.add.reduce(parts, axis=0).T
+    return product
 
 
 def sparse_times(A: Matrix, X: Array) -> Array:
@@ -57,7 +107,13 @@ def product(A: Matrix, X: Array) -> Array:
     """A·X in whatever order is fastest, for many columns."""
     if isinstance(A, Shifted):
         return times(A, X)
-    return sparse_times(A, X) if is_sparse(A) else np.asarray(A @ X)
+    if is_sparse(A):
+        return sparse_times(A, X)
+    if not isinstance(A, np.ndarray) or not _worth_sharing(A.size * X.shape[1]):
+        return np.asarray(A @ X)
+    product = np.empty((len(A), X.shape[1]), dtype=np.result_type(A, X))
+    in_parts(lambda i, j: np.matmul(A[i:j], X, out=product[i:j]), len(A), TILES)
+    return product
 
 
 def normal_times(A: Matrix, X: Array) -> Array:
@@ -93,8 +149,7 @@ def gram(A: Matrix) -> Array:
     if A.dtype != np.float64:
         A = A.astype(np.float64)
     if not is_sparse(A):
-        product: Array = A.T @ A
-        return product
+        return _dense_gram(A)
     A = A.tocsr()
     if gram_work(A) < COMPILED_WORK // 8:
         product = (A.T @ A).toarray(order="C")
@@ -106,6 +161,37 @@ def gram(A: Matrix) -> Array:
     G = np.zeros((A.shape[1], A.shape[1]))
     matrices = (A.indptr, A.indices, A.data, T.indptr, T.indices, T.data)
     in_parts(lambda i, j: compiled(*matrices, G, i, j), len(G), 16 * allowed_threads())
+    _mirror_upper(G)
+    return G
+
+
+def gram_entries(n: int) -> int:
+    """Most entries held at once while AᵀA of n columns is formed, itself included."""
+    return n**2 + (LANES * n**2 if n <= LANE_SIDE else 0)
+
+
+def _dense_gram(A: Array) -> Array:
+    n = A.shape[1]
+    if not _worth_sharing(A.size * n // 2):
+        product: Array = A.T @ A
+        return product
+    if n <= LANE_SIDE:
+        tiles = spans(len(A), LANES)
+        lanes: Array = np.empty((len(tiles), n, n))
+
+        def add(lane: int, first: int, last: int) -> None:
+            np.matmul(A[first:last].T, A[first:last], out=lanes[lane])
+
+        share_out(add, [(lane, *tile) for lane, tile in enumerate(tiles)])
+        product = np.add.reduce(lanes, axis=0)
+        return product
+    G = np.empty((n, n))
+
+    def multiply(first: int, last: int) -> None:
+        G[first:last, first:last] = A[:, first:last].T @ A[:, first:last]
+        np.matmul(A[:, first:last].T, A[:, last:], out=G[first:last, last:])
+
+    share_out(multiply, [(i.start, i.stop) for i in slices(0, n, PANEL)])  # the longest first
     _mirror_upper(G)
     return G
 

@@ -18,17 +18,20 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
-import numpy as np
 import scipy.linalg.blas  # noqa: F401  its BLAS must be loaded before the controllers look for it
 from threadpoolctl import ThreadpoolController
 
-from pinvlearn._core.machine import processors
+from pinvlearn._core.machine import idle_processors, processors
+
+LAPACK_SIDE = 500
+"""Smaller side from which LAPACK's decompositions may have several threads: 500² numbers, 2 MB, are
+more than the cache of one core holds."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -147,6 +150,22 @@ def as_worker() -> Iterator[None]:
         here.alone -= 1
 
 
+@contextmanager
+def lapack_threads(side: int) -> Iterator[None]:
+    """Let LAPACK decompose a matrix whose smaller side is this long.
+
+    Its reductions are matrix-vector products.  On small matrices BLAS's threads wait for each other
+    longer than they work, and beside a busy process they take several times as long as one thread
+    does [measured]; so they are left to matrices that are large, on a machine that is idle.  What
+    they compute is the same to rounding.
+    """
+    if side < LAPACK_SIDE or idle_processors() < allowed_threads():
+        with one_blas_thread():
+            yield
+    else:
+        yield
+
+
 def allowed_threads() -> int:
     """How many threads may work for this one.
 
@@ -201,12 +220,18 @@ def in_parts(function: Callable[[int, int], Any], size: int, parts: int) -> None
 
     Whoever is free takes the next part, so a thread that is held up delays one part, not all.
     """
-    edges = np.linspace(0, size, min(parts, size) + 1).astype(np.int64)
-    share_out(function, list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)))
+    share_out(function, spans(size, parts))
+
+
+def spans(size: int, parts: int) -> list[tuple[int, int]]:
+    """0 … size in so many even parts, or in as many as it has: first, and last plus one."""
+    parts = min(parts, size)
+    edges = [size * i // parts for i in range(parts + 1)] if parts else [0]
+    return list(zip(edges[:-1], edges[1:], strict=True))
 
 
 def share_out(
-    function: Callable[..., Any], parts: list[tuple[Any, ...]], threads: int | None = None
+    function: Callable[..., Any], parts: Sequence[tuple[Any, ...]], threads: int | None = None
 ) -> None:
     """function(*part) of every part, by so many threads: this one and some of the pool."""
     threads = 1 if _here().alone else min(threads or allowed_threads(), len(parts))
@@ -245,12 +270,9 @@ def in_threads(function: Callable[[S], T], items: Iterable[S], n_jobs: int | Non
     gate = _shared_gate()
     gate.enter()  # for the consumer's part of the work, too
     try:
-        if n_jobs == 1:
+        if n_jobs == 1 or (isinstance(items, Sequence) and len(items) == 1):
             for item in items:
                 yield _worked(function, item)
-        elif isinstance(items, Sized) and len(items) == 1:
-            for item in items:  # it may share out its own work
-                yield function(item)
         else:
             yield from _in_pool(function, items, n_jobs)
     finally:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import pinvlearn
-from pinvlearn.cli import compare, fit, impute, merge, predict, svd, update
+from pinvlearn.cli import compare, fit, impute, merge, predict, report, svd, update
 
 app = typer.Typer(
     help="Train and use networks learned by pseudo-inverse.",
@@ -21,6 +21,7 @@ app.command()(merge.merge)
 app.command()(impute.impute)
 app.command()(compare.compare)
 app.command()(svd.svd)
+app.command()(report.report)
 
 
 def _show_version(wanted: bool) -> None:

@@ -22,9 +22,11 @@ class Output:
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
         self.quiet = quiet
+        self.notes: list[str] = []
 
     def note(self, message: str) -> None:
         """Say something the user should know that is not data."""
+        self.notes.append(message)
         if not self.quiet:
             typer.echo(f"note: {message}", err=True)
 

@@ -9,6 +9,7 @@ from pinvlearn._core.progress import progress
 from pinvlearn.cli._errors import guarded
 from pinvlearn.cli._options import FORMATS, Json, Quiet, Seed, Target, Task, check_writable
 from pinvlearn.cli._output import Output
+from pinvlearn.cli.report import Page, check_page
 
 DEFAULT_PLOT = Path("pinvlearn-convergence.png")
 PLOT_FORMATS = (".png", ".pdf", ".svg")
@@ -29,6 +30,7 @@ def compare(
     plot: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to draw the convergence.")
     ] = DEFAULT_PLOT,
+    page: Page = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -43,6 +45,7 @@ def compare(
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(plot, PLOT_FORMATS)
+    check_page(page)
     if data is None:
         title, task, (X, y) = "digits", "classification", _digits()
     else:
@@ -64,10 +67,20 @@ def compare(
 
     score = "accuracy" if task == "classification" else "R²"
     how = f"{folds} folds" if folds > 1 else "one split"
-    output.rows(
+    caption = (
         f"RBF network of {kernels} kernels on {title} ({X.shape[0]} × {X.shape[1]}), {how}, "
-        "one thread",
-        [_row(name, result, score, spread=folds > 1) for name, result in results.items()],
+        "one thread"
+    )
+    rows = [_row(name, result, score, spread=folds > 1) for name, result in results.items()]
+    if page is not None:
+        from pinvlearn.report.write import write_race
+
+        scores, times = _values(results, "score"), _values(results, "fit_seconds")
+        write_race(page, caption, rows, {f"Test {score}": scores, "Seconds to fit": times})
+        output.note(f"the report is in {page}")
+    output.rows(
+        caption,
+        rows,
         values={
             "data": title,
             "rows": X.shape[0],
@@ -81,6 +94,10 @@ def compare(
     )
     if drawn is not None:
         output.line(f"convergence plot: {drawn}")
+
+
+def _values(results: dict[str, dict[str, float]], key: str) -> dict[str, float]:
+    return {name: result[key] for name, result in results.items()}
 
 
 def _row(name: str, result: dict[str, float], score: str, *, spread: bool) -> dict[str, str]:

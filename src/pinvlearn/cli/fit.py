@@ -21,6 +21,7 @@ from pinvlearn.cli._options import (
     widths,
 )
 from pinvlearn.cli._output import Output
+from pinvlearn.cli.report import Page, check_page
 
 Column = Annotated[
     str | None, typer.Option(metavar="COL", help="Column of a completion model's triplets.")
@@ -81,6 +82,7 @@ def fit(
             "--updatable", help="Keep sums over the rows for update and merge; no leave-one-out."
         ),
     ] = False,
+    page: Page = None,
     row: Column = None,
     col: Column = None,
     value: Column = None,
@@ -112,8 +114,9 @@ def fit(
         "random_state": seed,
     }
     check_writable(out)
+    check_page(page)
     if model == "completion":
-        others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size)
+        others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size, page)
         if any(others):
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
         _complete(data, (row, col, value), out, options, output)
@@ -121,6 +124,8 @@ def fit(
     if row or col or value:
         raise UserError("--row, --col and --value belong to --model completion.", USAGE)
     X, y, task = _data.learning_data(data, target, task, output.note, labels=model == "fastpi")
+    if page is not None and y.ndim == 2:
+        raise UserError("--report is of one target; these rows have any number of labels.", USAGE)
     learner = _model.build_learner(model, task, **options)
     if y.ndim == 1:  # files with many labels are sparse, and stay so
         X = _model.learning_inputs(X, output.note)
@@ -140,6 +145,11 @@ def fit(
     for message in learner.report_.notes:
         output.note(message)
     save(pipeline, out)
+    if page is not None:
+        from pinvlearn.report.write import write_report
+
+        write_report(pipeline, X, y, page, title=data.name, rng=seed)
+        output.note(f"the report is in {page}")
 
     values = {"model": type(learner).__name__, "rows": X.shape[0], "columns": X.shape[1]}
     if task == "classification":

@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from pinvlearn.cli._errors import UserError, guarded
+from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import FORMATS, Quiet, Seed, check_writable
 from pinvlearn.cli._output import TABLE_ENDINGS, Output, write_table
+from pinvlearn.cli.report import Page, check_page, report_filled
 
 
 @guarded
@@ -25,6 +26,7 @@ def impute(
     rank: Annotated[
         int | None, typer.Option(min=1, help="Most directions of the model.", show_default="auto")
     ] = None,
+    page: Page = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -38,6 +40,9 @@ def impute(
     output = Output(quiet=quiet)
     if out is not None:
         check_writable(out, TABLE_ENDINGS)
+    check_page(page)
+    if page is not None and out is None:
+        raise UserError("--report needs --out FILE: it reads what was written.", USAGE)
     frame = _data.tidy(_data.read(data, output.note).frame())
     numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
     if not numbers:
@@ -58,3 +63,6 @@ def impute(
     write_table(frame, out)
     if out is not None:
         output.note(f"{len(frame)} rows in {out}")
+    if page is not None and out is not None:
+        report_filled(page, data, out, output.notes)
+        output.note(f"the report is in {page}")

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.checks import whole_number
 from pinvlearn._core.files import why_no_file
 from pinvlearn._core.sparse import csr_from_parts
 
@@ -145,7 +146,7 @@ class CSVBlocks:
     target_type: str | None = None
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        whole_number("rows", self.rows, 1)
         _set_columns(self, self._header(self._files[0]), self._files[0])
 
     @cached_property
@@ -240,7 +241,7 @@ class NpyBlocks(Sequence[Block]):
     rows: int = 65536
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        whole_number("rows", self.rows, 1)
         lengths = {str(path): len(_mapped(path)) for path in self._paths}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The files have different numbers of rows: {lengths}.")
@@ -346,11 +347,6 @@ def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     return ValueError(
         f"{path} could not be read as {kind}: {failure}. Check that the file is complete."
     )
-
-
-def _check_rows(rows: Any) -> None:
-    if not isinstance(rows, int | np.integer) or rows < 1:
-        raise ValueError(f"rows={rows!r} must be an integer of at least 1.")
 
 
 def _mapped(path: str | PathLike[str]) -> Array:

@@ -52,6 +52,7 @@ def lowrank_psd(
     Returns
     -------
     LowRankPSD
+        The factor, its pivots and its trace error.
 
     Examples
     --------
@@ -69,10 +70,8 @@ def lowrank_psd(
     tol = None if tol is None else check_share("tol", tol)
     generator = check_rng(rng)
     if solver != "randomized":
-        K = K if callable(K) else np.asarray(K, dtype=np.float64)
-        return pivoted_psd(K, k, tol, solver, generator)
+        return pivoted_psd(K if callable(K) else np.asarray(K), k, tol, solver, generator)
     if callable(K) or k is None or tol is not None:
         raise ValueError('solver="randomized" needs K as an array and a rank, and no tol.')
     extra = check_count("n_oversamples", n_oversamples) or 0
-    whole = np.asarray(K, dtype=np.float64)
-    return randomized_psd(whole, k, n_oversamples=extra, rng=generator)[0]
+    return randomized_psd(np.asarray(K), k, n_oversamples=extra, rng=generator)[0]

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, is_operator, power_of_two_scale, to_dense
+from pinvlearn._core.arrays import (
+    Array,
+    Matrix,
+    is_operator,
+    power_of_two_scale,
+    scaled,
+    to_dense,
+)
+from pinvlearn._core.threads import lapack_threads, one_blas_thread
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -29,7 +37,7 @@ from pinvlearn.linalg.driver import DECOMPOSITIONS, NEEDS_ENTRIES, NEEDS_RANK, d
 from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.reorder import Reordering
 from pinvlearn.linalg.report import Report
-from pinvlearn.linalg.stop import Stop
+from pinvlearn.linalg.stop import Stop, on_scaled_matrix
 from pinvlearn.linalg.svd import SVD, PseudoInverse
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
@@ -168,6 +176,11 @@ def pinv(
     return factors.pinv(check_nonnegative("alpha", alpha), rcond=check_rcond(rcond))
 
 
+MOST_RIDGE = 2.0**300
+"""Beside a ridge of this size a matrix with entries near one is nothing: solutions are HᵀY over the
+ridge to all digits, so those of larger ridges follow from this one's."""
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """A least-squares solution.
@@ -247,19 +260,21 @@ def lstsq(
         how = replace(how, rcond=check_rcond(rcond))
     scale, unit = power_of_two_scale(A), power_of_two_scale(targets)
     H, T = A.astype(np.float64) * scale, to_dense(targets).astype(np.float64) * unit
+    ridge = alpha * scale * scale
     rows = rows_in_memory(lambda X: X, H, T, None, A.shape[1])
     problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
-    readout = solve(problem, how, _scaled_ridge(alpha, scale))
-    residual = np.linalg.norm(np.asarray(H @ readout.coef) - T, axis=0) / unit
-    coef = (readout.coef * (scale / unit)).astype(A.dtype, copy=False)
+    with lapack_threads(min(A.shape)):
+        readout = solve(problem, how, min(ridge, MOST_RIDGE))
+    shrink = min(1.0, MOST_RIDGE / ridge) if ridge > 0.0 else 1.0
+    residual = np.linalg.norm(np.asarray(H @ (readout.coef * shrink)) - T, axis=0) / unit
+    if ridge > MOST_RIDGE:  # one factor after the other: their product may not be a number
+        coef = readout.coef * (MOST_RIDGE / scale) / unit / alpha
+    else:
+        coef = readout.coef * (scale / unit)
+    coef = coef.astype(A.dtype, copy=False)
     if np.ndim(Y) == 1:
         coef, residual = coef[:, 0], residual[0]
-    return Solution(coef, readout.rank, residual, readout.condition, readout.report)
-
-
-def _scaled_ridge(alpha: float, scale: float) -> float:
-    """alpha·scale² for the scaled problem, applied twice so that scale² cannot overflow."""
-    return alpha * scale * scale
+    return Solution(coef, min(readout.rank, *A.shape), residual, readout.condition, readout.report)
 
 
 def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = None) -> RangeBasis:
@@ -297,8 +312,13 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
     block = check_count("block", block, least=1)
     if getattr(stop, "sees", "errors") == "energy" and is_operator(A):
         raise TypeError("Energy needs the entries of A; a LinearOperator has none.")
-    stop = _rangefinder.absolute(stop, A, generator)
-    return _rangefinder.range_basis(A, stop, block=block, rng=generator)
+    scale = power_of_two_scale(A)
+    A, stop = scaled(A, scale), on_scaled_matrix(stop, scale)
+    with one_blas_thread():
+        stop = _rangefinder.absolute(stop, A, generator)
+        basis = _rangefinder.range_basis(A, stop, block=block, rng=generator)
+    B = None if basis.B is None else scaled(basis.B, 1.0 / scale)
+    return replace(basis, errors=basis.errors / scale, B=B)
 
 
 def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
@@ -365,7 +385,8 @@ def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = No
     2.0
     """
     A = check_matrix(A)
-    return _error.spectral_error(A, _same_shape(A, approx), rng=check_rng(rng))
+    with one_blas_thread():
+        return _error.spectral_error(A, _same_shape(A, approx), rng=check_rng(rng))
 
 
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
@@ -391,7 +412,8 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
     5.0
     """
     A = check_matrix(A)
-    return _error.frobenius_error(A, _same_shape(A, approx))
+    with one_blas_thread():
+        return _error.frobenius_error(A, _same_shape(A, approx))
 
 
 def _same_shape(A: Matrix, approx: Any) -> Any:

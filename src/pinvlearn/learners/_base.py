@@ -1,53 +1,38 @@
-"""The read-out that every learner shares: fit, predict, and rows that come and go.
+"""The read-out that every learner shares: fit and predict are written here, once.
 
 A learner is a feature map and this.  It says how to draw its map; everything after that (targets,
-weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for all.  What it has
-learned from is in the ledger that it holds.
+weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for all.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Iterable
-from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn._validation import (
     check_alpha,
-    check_block,
     check_choice,
-    check_decay,
     check_in_memory,
     check_jobs,
     check_rows,
     check_rows_and_targets,
-    check_solver,
     check_weights,
     generator,
     warn_of_scales,
 )
-from pinvlearn.engines.local import Reader, fold, rows_in_memory, rows_of_block
+from pinvlearn.engines.local import rows_in_memory, rows_of_block
 from pinvlearn.engines.plan import Plan, source_name
 from pinvlearn.features import FeatureMap
-from pinvlearn.learners._ledger import (
-    Ledger,
-    Solved,
-    can_go_on,
-    can_learn_in_pieces,
-    check_class_weight,
-    has_leave_one_out,
-    with_classes,
-)
+from pinvlearn.learners._ledger import Ledger, Solved, has_leave_one_out
+from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import (
     Targets,
@@ -64,10 +49,8 @@ from pinvlearn.learners._targets import (
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.problem import Problem, Rows, Score
 from pinvlearn.readout.solve import Readout, solve
-from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
-from pinvlearn.summaries import Schema, Summary, fingerprint
+from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.block import Block
-from pinvlearn.summaries.gram import check_other_rows
 
 
 class Fitted(NamedTuple):
@@ -80,64 +63,8 @@ class Fitted(NamedTuple):
     rows: Block | None = None
 
 
-class ReadoutEstimator(BaseEstimator):
-    """fit, raw outputs, and rows that come and go; a subclass draws the map."""
-
-    coef_ = Solved("Weights of the units.")
-    intercept_ = Solved("Unpenalised offset of the outputs.")
-    alpha_ = Solved("The ridge used.")
-    alphas_ = Solved("The ridges it was chosen from.")
-    rank_ = Solved("Directions that took part.")
-    report_ = Solved("What was done, why, how exactly, and how long it took.")
-    gcv_scores_ = Solved("Generalised cross-validation score of each of `alphas_`.")
-    loo_scores_ = Solved("Leave-one-out score of each of `alphas_`.")
-    loo_predictions_ = Solved("Output for each training row of the read-out fitted to all others.")
-
-    # What a learner says of itself.
-
-    def _draw_map(
-        self, X: Matrix, y: Any, rng: np.random.Generator
-    ) -> tuple[FeatureMap, list[str]]:
-        """The feature map for the training rows, and notes for the report."""
-        raise NotImplementedError
-
-    def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
-        """The schema of the targets, before any class is known, and y as an array."""
-        raise NotImplementedError
-
-    def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
-        """What follows from a solution, coefficients first."""
-        raise NotImplementedError
-
-    @property
-    def _map_memory(self) -> str | None:
-        """What the map keeps of the rows it was drawn from; None if it keeps nothing."""
-        return None
-
-    @property
-    def _intercept(self) -> bool:
-        """Whether there is a free intercept."""
-        return True
-
-    def _solver(self) -> Any:
-        return check_solver(self.solver, SOLVERS)
-
-    def _why_not_updatable(self) -> str | None:
-        """Why this learner cannot learn from summaries; None if it can."""
-        return None
-
-    def _sized(
-        self,
-        drawn: FeatureMap,
-        problem: Callable[[Callable[[Matrix], Matrix], int], Problem],
-        solver: Any,
-        alpha: Alpha,
-    ) -> tuple[FeatureMap, Any, list[str]]:
-        """The map and the solver to fit with, and notes; learners that size themselves override it.
-
-        `problem(function, n_columns)` makes the training rows' problem for a map.
-        """
-        return drawn, solver, []
+class ReadoutEstimator(LedgerHolder):
+    """fit and raw outputs of every learner; a subclass draws the map."""
 
     # Fitting to rows in memory.
 
@@ -147,8 +74,11 @@ class ReadoutEstimator(BaseEstimator):
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,) or (n_samples, n_targets)
+            Their classes, indicators of labels, or targets.
         sample_weight : array of shape (n_samples,), optional
+            Weights of the rows, at least 0.
 
         Returns
         -------
@@ -206,363 +136,18 @@ class ReadoutEstimator(BaseEstimator):
                 rows = _copied(block_of(drawn, drawn.n_columns))
         return Fitted(drawn, readout, [*notes, *more], summary, rows)
 
-    def _why_nothing_is_kept(self) -> str | None:
-        """Why `fit` leaves nothing that rows can be added to; None if it does."""
-        if self._why_not_updatable() is not None:
-            return self._why_not_updatable()
-        if self._map_memory is not None:
-            return f"{self._map_memory}, and with such a map the sums' p² numbers are not kept"
-        solver, alpha = self._solver(), check_alpha(self.alpha)
-        try:
-            kind = summary_kind(solver, alpha)
-        except ValueError as error:
-            return str(error)
-        if kind.offers != SUMS:
-            return (
-                'alpha=0 and the solvers "qr" and "exact" need an R factor, and fit keeps sums only'
-            )
-        return None
-
-    # Learning in pieces: the ledger is replaced, and solved for when it is next needed.
-
-    @available_if(can_go_on)
-    def partial_fit(
+    def _sized(
         self,
-        X: Matrix,
-        y: Any,
-        classes: Any = None,
-        decay: float = 1.0,
-        sample_weight: Any = None,
-    ) -> Any:
-        """Add rows; the solution is that of one fit to all rows, however they were cut up.
+        drawn: FeatureMap,
+        problem: Callable[[Callable[[Matrix], Matrix], int], Problem],
+        solver: Any,
+        alpha: Alpha,
+    ) -> tuple[FeatureMap, Any, list[str]]:
+        """The map and the solver to fit with, and notes; learners that size themselves override it.
 
-        Goes on from `fit` where that keeps its sums: the map keeps nothing of the rows (random
-        layers, given centres and widths, inputs as they are) and there is a ridge, with the solver
-        "auto", "cholesky" or "gram".  From nothing, the map is drawn at the first call: a random
-        layer from the seed alone, centres from the rows of that call.  The weights are solved for
-        when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
-        which needs no rows; what needs rows, such as probabilities, is gone.
-
-        Parameters
-        ----------
-        X : array or sparse array of shape (n_samples, n_features)
-            A bad block raises and changes nothing that was learned.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            Classes may appear at any time; one that comes late counts as absent before.
-        classes : array, optional
-            Classes that y may lack.  Not needed, even at the first call.
-        decay : float, default=1.0
-            Factor in (0, 1] on the weights of all rows added before.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            Unchanged if it fails.
+        `problem(function, n_columns)` makes the training rows' problem for a map.
         """
-        decay = check_decay(decay)
-        with unchanged_on_failure(self):
-            ledger = self._held_ledger
-            if ledger is None:
-                plan = self._plan_from_head(X, y)
-                new = with_classes(plan.summary(X, y, sample_weight), classes)
-                self._begin(plan, new)
-            else:
-                new = self._plan_for_more().summary(X, y, sample_weight)
-                self._hold(ledger.add(new, decay=decay, classes=classes))
-        return self
-
-    @available_if(can_go_on)
-    def forget(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
-        """Take rows away again, as if they had never been added.
-
-        Exact to rounding for a map that keeps nothing of the rows (random layers, given centres)
-        and a given alpha.  Rows that were decayed are given with their present weight.  A summary
-        knows no rows: others than those added, or the same ones twice, are noticed only where no
-        rows could give what is left.  Blocks with ids are known: take them away with
-        ``fit_summary(summary_ - plan().summary(X, y, block_id=...))``, which raises the second
-        time.  A class stays known when its last row is forgotten.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            Rows as they were added.
-
-        Returns
-        -------
-        self
-            Unchanged if it fails: where more would be taken away than was added, and where
-            cancellation would leave too few digits.
-        """
-        check_is_fitted(self)
-        if self._map_memory is not None:
-            warnings.warn(
-                f"The rows' part in the solution is taken away, but {self._map_memory}: the map "
-                "still remembers rows. Use a random layer or given centres to forget all of them.",
-                UserWarning,
-                stacklevel=2,
-            )
-        old = self._plan_for_more().summary(X, y, sample_weight)
-        self._hold(self._ledger.forget(old))
-        return self
-
-    @available_if(can_go_on)
-    def merge(self, other: Any) -> Any:
-        """Add all rows that another model or summary has learned from.
-
-        Parameters
-        ----------
-        other : fitted learner, Gram or Triangle
-            With the same map and `class_weight`; blocks that both have counted raise.  Rows that
-            were added without ids (`fit`, `partial_fit`) are known by their sums only: a model
-            merged with itself or a copy is refused, one that shares some of the rows is not
-            noticed.  Give rows ids to be safe: ``plan().summary(X, y, block_id=...)``.
-
-        Returns
-        -------
-        self
-            Unchanged if it fails.
-        """
-        check_is_fitted(self)
-        self._plan_for_more()  # refuses weights that rows of both would change
-        new = _summary_of(other)
-        check_other_rows(self.summary_, new)
-        self._hold(self._ledger.add(new))
-        return self
-
-    @available_if(can_learn_in_pieces)
-    def plan(self, X: Matrix = None, y: Any = None) -> Plan:
-        """What workers need to make summaries of blocks; this estimator is not changed.
-
-        Parameters
-        ----------
-        X, y : optional
-            The head of the data.  Centres are drawn from it; a random layer needs its columns
-            only.  Left out: the plan of this model, to summarise more rows for `merge`.
-
-        Returns
-        -------
-        plan : Plan
-            Its ``summary(X, y, sample_weight, block_id)`` is a pure function.
-        """
-        if X is not None:
-            return copy(self)._plan_from_head(X, y)
-        _summary_of(self)
-        return self._plan_for_more()
-
-    @available_if(can_learn_in_pieces)
-    def fit_summary(self, summary: Summary, plan: Plan | None = None) -> Any:
-        """Fit to the rows of a summary, which may have been made anywhere.
-
-        Parameters
-        ----------
-        summary : Gram or Triangle
-        plan : Plan, optional
-            The plan it was made with.  May be left out where this model has the same map already,
-            or can draw it from its seed.
-
-        Returns
-        -------
-        self
-            Unchanged if it fails.
-        """
-        with unchanged_on_failure(self):
-            if plan is None:
-                plan = self._plan_of_summary(summary.schema)
-            elif plan.fingerprint != summary.schema.fingerprint:
-                raise ValueError("the summary was made with another map than that of the plan.")
-            check_class_weight(summary.schema, self._class_weight)
-            self._begin(plan, summary)
-            self._solution()
-        return self
-
-    @available_if(can_learn_in_pieces)
-    def fit_blocks(
-        self,
-        blocks: Iterable[Any],
-        *,
-        classes: Any = None,
-        source: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        interval: float = 60.0,
-        quiet: bool = False,
-    ) -> Any:
-        """Fit to rows that come in blocks and need not fit into memory.
-
-        Threads work on blocks side by side, with one BLAS thread each; sums are merged along a
-        fixed tree over the blocks' positions.  The result's bits depend on the blocks, not on the
-        number of threads or on interruptions.  Memory: p² for each level of the tree and each
-        thread, and the blocks at work.
-
-        Parameters
-        ----------
-        blocks : iterable of (X, y) or (X, y, sample_weight)
-            A sequence is read by the threads, at the positions that are needed; anything else is
-            read in order.  What can be read twice is, if the solution needs refinement.
-        classes : array, optional
-            All classes, also those that no block may hold.
-        source : str, optional
-            Name under which the blocks are counted, so that no merge counts them twice.  Left
-            out, it is a digest of the first rows.
-        checkpoint : path-like, optional
-            File to resume from if it is there, and to write to every `interval` seconds, whole or
-            not at all.  Needs an integer `random_state`, so that the map can be drawn again.  A
-            fit that resumes reads the blocks counted before once more, to compare their digests
-            with those in the file, but makes no features and no sums of them; if rows, targets,
-            weights, the cut into blocks or a parameter other than `n_jobs` have changed, it raises
-            and says what has.
-        interval : float, default=60.0
-            Seconds.
-        quiet : bool, default=False
-            Show no progress; without a terminal there is none anyway.
-
-        Returns
-        -------
-        self
-            Unchanged if it fails or is interrupted while it reads.  Where only the solution fails,
-            for want of digits, the summary is kept: ``set_params`` another alpha and go on.
-        """
-        n_jobs = check_jobs(self.n_jobs)
-        with unchanged_on_failure(self):
-            if checkpoint is not None and not isinstance(self.random_state, int | np.integer):
-                raise ValueError(
-                    f"random_state={self.random_state!r}: a checkpoint needs an integer, so that "
-                    "the same map is drawn when the fit is resumed."
-                )
-            reader = Reader(blocks)
-            head = reader.head()
-            plan = self._plan_from_head(*head)
-            total = fold(
-                plan,
-                reader,
-                source_name(*head) if source is None else source,
-                n_jobs=n_jobs,
-                checkpoint=checkpoint,
-                made_with=self._deciding_parameters(),
-                interval=interval,
-                quiet=quiet,
-            )
-            total = with_classes(total, classes)
-            self._begin(plan, total)
-        self._solution(reader.rows(plan, total.schema, n_jobs))
-        return self
-
-    def _deciding_parameters(self) -> dict[str, Any]:
-        """Parameters that a fit depends on."""
-        return {n: value for n, value in self.get_params(deep=False).items() if n != "n_jobs"}
-
-    # Plans: from the head of the data, of this model's rows, and of a summary from elsewhere.
-
-    def _plan_from_head(self, X: Matrix, y: Any) -> Plan:
-        """Check the head of the data, draw the map from it, and set nothing but its columns."""
-        kind = summary_kind(self._solver(), check_alpha(self.alpha))
-        class_weight = self._weights_of_classes("which blocks do not know")
-        forget_fit(self)
-        check_in_memory(X)
-        X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
-        drawn, notes = self._map_for(X, y)
-        schema, y = self._read_targets(y, X.shape[1])
-        schema = schema.of_map(drawn)
-        learner = type(self).__name__
-        return Plan(drawn, schema, kind, check_block, class_weight, learner, tuple(notes))
-
-    def _plan_for_more(self) -> Plan:
-        """The plan of this fitted model, to add rows, forget some or merge."""
-        weights = self._weights_of_classes(
-            "so that rows cannot be added to or taken from such a fit"
-        )
-        return self._ledger.plan(weights, type(self).__name__)
-
-    def _plan_of_summary(self, schema: Schema) -> Plan:
-        """The plan for a summary's map: that of this model, or drawn from the seed."""
-        drawn, notes = getattr(self, "map_", None), list[str]()
-        if drawn is None or fingerprint(drawn) != schema.fingerprint:
-            if self._map_memory is not None:
-                raise ValueError(
-                    f"the summary's map is not known here ({self._map_memory}). Give plan=, the "
-                    "plan that the summary was made with."
-                )
-            drawn, notes = self._map_for(np.zeros((1, schema.n_features)), None)
-        if fingerprint(drawn) != schema.fingerprint:
-            raise ValueError(
-                "the summary was made with another map than this model draws. Use the same "
-                "parameters and an integer random_state, or give plan=."
-            )
-        kind = summary_kind(self._solver(), check_alpha(self.alpha))
-        learner = type(self).__name__
-        return Plan(drawn, schema, kind, check_block, None, learner, tuple(notes))
-
-    def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
-        """The map that `fit` would draw from these rows."""
-        return self._draw_map(X, y, generator(self.random_state).spawn(2)[0])
-
-    @property
-    def _class_weight(self) -> Any:
-        return getattr(self, "class_weight", None)
-
-    def _weights_of_classes(self, trouble: str) -> dict[Any, float] | None:
-        """Weights that hold for any rows."""
-        weights = self._class_weight
-        if weights is not None and not isinstance(weights, dict):
-            raise ValueError(
-                f"class_weight={weights!r} needs the totals of all rows, {trouble}. Give a dict of "
-                "weights instead."
-            )
-        return weights
-
-    # The ledger, and what is read from it.
-
-    @property
-    def _held_ledger(self) -> Ledger | None:
-        return vars(self).get("_ledger")
-
-    def _hold(self, ledger: Ledger, like: Any = None) -> None:
-        """Go over to another ledger: what followed from the last one is gone with it.
-
-        Classes are named as in `like`, where targets are given.
-        """
-        self._ledger: Ledger = ledger
-        self.map_ = ledger.map
-
-    def _begin(self, plan: Plan, summary: Summary) -> None:
-        """Become a model of this summary, not solved yet."""
-        forget_fit(self)
-        self.n_features_in_ = plan.n_features
-        if plan.feature_names is not None:
-            self.feature_names_in_ = np.array(plan.feature_names, dtype=object)
-        self._hold(Ledger(plan.map, summary.schema, summary, notes=plan.notes))
-
-    @property
-    def summary_(self) -> Summary:
-        """Sums over the rows, to add to and take from."""
-        ledger = self._held_ledger
-        if ledger is None or not ledger.is_open:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'summary_'")
-        return ledger.summary
-
-    def _solution(self, rows: Rows | None = None) -> dict[str, Any]:
-        """The attributes that follow from the ledger; solved for now, if they have yet to be."""
-        ledger = self._held_ledger
-        if ledger is None:
-            return {}
-
-        def solved(summary: Summary) -> dict[str, Any]:
-            problem = Problem(rows, self._intercept, summary=summary)
-            readout = solve(problem, self._solver(), check_alpha(self.alpha))
-            return self._solution_of(readout, summary.schema, ledger.notes)
-
-        return ledger.solution(solved)
-
-    def _solution_of(
-        self, readout: Readout, schema: Schema, notes: tuple[str, ...]
-    ) -> dict[str, Any]:
-        found = self._attributes_of(readout, schema)
-        found |= {"alpha_": readout.alpha, "alphas_": readout.alphas, "rank_": readout.rank}
-        found["report_"] = replace(readout.report, notes=(*notes, *readout.report.notes))
-        if readout.scores is not None:
-            left_out = readout.leave_one_out is not None
-            found["loo_scores_" if left_out else "gcv_scores_"] = readout.scores
-        return found
+        return drawn, solver, []
 
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
@@ -605,19 +190,50 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         self.classes_ = classes
 
     def decision_function(self, X: Matrix) -> Array:
-        """Outputs before the decision: (n,) for two classes, else one column per class or label."""
+        """Outputs before the decision.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            1-D for two classes, else one column for each class or label.
+        """
         return one_column(self._outputs(X), self._ledger.schema)
 
     def predict(self, X: Matrix) -> Any:
-        """The class with the largest output; for multi-label targets every label above 0."""
+        """Classes, or labels, of rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_labels)
+            The class with the largest output; for multi-label targets the indicators of every label
+            whose output is above 0.
+        """
         return decided(self._outputs(X), self._ledger.schema, self.classes_)
 
     @available_if(has_leave_one_out)
     def predict_proba(self, X: Matrix) -> Array:
         """Softmax of the outputs at one temperature, fitted to the leave-one-out outputs.
 
-        Its largest entry is that of `predict`.  For multi-label targets, the probability of each
-        label by itself.
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The largest entry of a row is that of `predict`.  For multi-label targets, the
+            probability of each label by itself.
         """
         return probabilities(self._outputs(X) / self.temperature_, self._ledger.schema)
 
@@ -639,15 +255,38 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         return number_attributes(readout, schema)
 
     def predict(self, X: Matrix) -> Array:
-        """Predicted targets, of the shape that y had."""
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            Of the shape that y had.
+        """
         return one_column(self._outputs(X), self._ledger.schema)
 
     @available_if(has_leave_one_out)
     def predict_interval(self, X: Matrix, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Lower and upper ends of intervals that hold about the given share of new targets.
+        """Intervals that hold about the given share of new targets.
 
         The half-width is the ⌈coverage·(n + 1)⌉-th smallest leave-one-out error of the output
         (jackknife), the same for all rows.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        coverage : float, default=0.9
+            The share, between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples,) or (n_samples, n_targets)
+            Ends of the intervals.
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
@@ -672,51 +311,21 @@ def _copied(block: Block) -> Block:
     return replace(block, X=X, T=block.T.copy(), weights=weights)
 
 
-def _summary_of(other: Any) -> Summary:
-    """The summary of a model, or the one given."""
-    if hasattr(other, "offers"):
-        return other
-    check_is_fitted(other)
-    summary: Summary | None = getattr(other, "summary_", None)
-    if summary is None:
-        raise ValueError(
-            f"this {type(other).__name__} has no summary of its rows: fit kept none. Fit it by "
-            "partial_fit or fit_blocks."
-        )
-    return summary
-
-
-def fit_engine(
-    estimator: Any,
-    head: tuple[Any, ...],
-    source: str | None,
-    fold: Callable[[Plan, str], Summary],
-    rows: Callable[[Plan, Schema], Rows],
-) -> Any:
-    """A clone fitted to what an engine sums up, refined on its rows if need be.
-
-    Parameters
-    ----------
-    estimator : learner
-    head : (X, y, ...)
-        The first block that has rows.
-    source : str or None
-        Name of the blocks.
-    fold : callable
-        The summary of all blocks, from a plan and their name.
-    rows : callable
-        The rows once more, from a plan and the schema of all.
-    """
+def plan_for_engine(estimator: Any, head: tuple[Any, ...], source: str | None) -> tuple[Plan, str]:
+    """The plan of an engine's fit and the name of its blocks, from the first that has rows."""
     try:
-        _ = estimator.plan
+        plan = estimator.plan
     except AttributeError as reason:
         raise TypeError(
             f"{type(estimator).__name__} cannot be fitted block by block: "
             f"{reason.__cause__ or reason}"
         ) from reason
-    plan = estimator.plan(head[0], head[1])
-    summary = fold(plan, source_name(head[0], head[1]) if source is None else source)
+    return plan(head[0], head[1]), source_name(head[0], head[1]) if source is None else source
+
+
+def fitted_to(estimator: Any, plan: Plan, summary: Summary, rows: Rows) -> Any:
+    """A clone fitted to what an engine has summed up, refined on its rows if need be."""
     model = clone(estimator)
     model._begin(plan, summary)
-    model._solution(rows(plan, summary.schema))
+    model._solution(rows)
     return model

@@ -59,6 +59,9 @@ ATTRIBUTES = """
         `loo_scoring` is None and there was a path.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
         Output for each training row of the read-out fitted to all others, given the map.
+    loo_error_ : array of the same shape
+        How far rounding may have moved each of `loo_predictions_`, in their units; above 1e-8 of
+        the largest a note in `report_` says so.
     rank_ : int
         Directions that took part.
     sizes_, size_alphas_, size_scores_ : arrays of shape (n_sizes,), (n_alphas,) and \

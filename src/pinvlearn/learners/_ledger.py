@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_block
 from pinvlearn.engines.plan import Plan
 from pinvlearn.summaries import Gram, Schema, Summary
@@ -70,7 +71,7 @@ class Ledger:
     @property
     def summary(self) -> Summary:
         """Sums over the rows, by which they can be told from others."""
-        with self._lock:
+        with self._lock, one_blas_thread():
             if self._rows is not None:
                 self._summary, self._rows = Gram.of_block(self._rows), None
             if self._summary is None:
@@ -83,7 +84,7 @@ class Ledger:
     def solution(self, solve: Callable[[Summary], dict[str, Any]]) -> dict[str, Any]:
         """The attributes that follow from the rows; where they are not there yet, by `solve`."""
         if self._solution is None:
-            with self._lock:
+            with self._lock, one_blas_thread():
                 if self._solution is None:
                     self._solution = solve(self.summary)
         return self._solution

@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pinvlearn._core.threads import one_blas_thread
+
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was if the block fails or is interrupted."""
+    """Leave the estimator as it was if the block fails or is interrupted.
+
+    All of it is on one BLAS thread, so that a fit has the same bits however many threads there are
+    and whatever else runs beside it.
+    """
     before = dict(vars(estimator))
     try:
-        yield
+        with one_blas_thread():
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)

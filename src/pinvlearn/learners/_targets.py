@@ -109,11 +109,12 @@ def score_of(scoring: str | None, schema: Schema) -> Score | None:
 def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     """What follows from a classifier's solution."""
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
-    outputs, targets = readout.leave_one_out, readout.targets
-    if outputs is not None and targets is not None:
+    outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
+    if outputs is not None and errors is not None and targets is not None:
         labels = schema.task == "labels"
         found["temperature_"] = _fit_temperature(outputs, targets > 0.0, labels)
         found["loo_predictions_"] = one_column(outputs, schema)
+        found["loo_error_"] = one_column(errors, schema)
     return found
 
 
@@ -125,9 +126,10 @@ def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         "coef_": coef[0] if one else coef,
         "intercept_": float(intercept[0]) if one else intercept,
     }
-    outputs, targets = readout.leave_one_out, readout.targets
-    if outputs is not None and targets is not None:
+    outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
+    if outputs is not None and errors is not None and targets is not None:
         found["loo_predictions_"] = one_column(outputs, schema)
+        found["loo_error_"] = one_column(errors, schema)
         found["loo_errors"] = np.sort(np.abs(targets - outputs), axis=0)
     return found
 

@@ -16,11 +16,11 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, squared_norm, transposed
 from pinvlearn._core.products import gram, gram_work, merged_rows
-from pinvlearn.linalg.dense import triplets, unresolved_notes
+from pinvlearn.linalg.dense import triplets
 from pinvlearn.linalg.krylov import NormalProduct
 from pinvlearn.linalg.orthonormal import basis
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD
+from pinvlearn.linalg.svd import SVD, unresolved_notes
 
 EXCESS = 1.6e-4
 """Rounds end when the Ritz residuals promise less growth than this share of the error.

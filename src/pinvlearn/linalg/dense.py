@@ -11,22 +11,19 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, to_dense, transposed
 from pinvlearn._core.products import gram, product
-from pinvlearn.linalg.orthonormal import column_norms, thin_qr
+from pinvlearn._core.threads import lapack_threads
+from pinvlearn.linalg.orthonormal import column_norms, leading_eigen, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed
 
 RESOLVED = 1e-4
 """Down to this fraction of the largest value the vectors of a Gram matrix span what they should."""
 
-GRAM_RESOLUTION = 1e-7
-"""Singular values below this fraction of the largest are lost in a float64 Gram matrix, whose
-eigenvalues carry an absolute error of about eps times the largest."""
-
 
 def exact(A: Matrix, rank: int | None = None) -> SVD:
     """The full SVD by LAPACK's divide and conquer, cut to `rank`; O(mn·min(m, n)) flops."""
     watch = Stopwatch()
-    with watch("svd"):
+    with watch("svd"), lapack_threads(min(A.shape)):
         try:
             U, s, Vt = scipy.linalg.svd(to_dense(A), full_matrices=False, check_finite=False)
         except np.linalg.LinAlgError:
@@ -57,9 +54,9 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
         G = gram(A) if G is None else G
     n, k = len(G), len(G) if rank is None else rank
     with watch("eigen"):
-        values, V = _leading(G, k)
+        values, V = leading_eigen(G, k)
         if values[min(k, n) - 1] <= RESOLVED**2 * values[0] and V.shape[1] < n:
-            values, V = _leading(G, n)
+            values, V = leading_eigen(G, n)
     with watch("vectors"):
         found = triplets(A, V, k)
     reason = "eigendecomposition of the smaller Gram matrix"
@@ -67,19 +64,6 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
         reason += f", {found.redone} small values from A itself"
     report = Report("gram", reason, 2, seconds=watch)
     return found.svd(A.dtype, report)
-
-
-def _leading(G: Array, k: int) -> tuple[Array, Array]:
-    """Eigenvalues, the largest first, with the vectors of at least k.
-
-    The driver for a subset is slower per vector: it pays only for a small part [measured].
-    """
-    n = len(G)
-    if k < n // 4:
-        values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
-    else:
-        values, V = scipy.linalg.eigh(G, driver="evd", check_finite=False)
-    return values[::-1], V[:, ::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +123,9 @@ def _tail(
 ) -> tuple[Array, Array, Array]:
     """`count` left vectors of W beside the others, the values, and the rotation of W's columns."""
     project_out(W)
-    Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
-    X, s, Yt = scipy.linalg.svd(R, check_finite=False)
+    with lapack_threads(W.shape[1]):
+        Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
+        X, s, Yt = scipy.linalg.svd(R, check_finite=False)
     noise = float(np.finfo(np.float64).eps) * np.sqrt(len(W)) * largest
     known = min(int(np.count_nonzero(s > noise)), count)
     left = Q @ X[:, :count]
@@ -148,7 +133,8 @@ def _tail(
     left[:, known:] = np.random.default_rng(0).standard_normal((len(W), count - known))
     for _ in range(2):  # the second time removes what cancellation left
         project_out(left)
-    left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
+    with lapack_threads(count):
+        left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
     return left * np.where(np.diagonal(R) < 0.0, -1.0, 1.0), s, Yt
 
 
@@ -158,14 +144,6 @@ def _in_order(U: Array, s: Array, V: Array, redone: int) -> Triplets:
     if np.any(np.abs(s[order] - s) > 8.0 * np.finfo(np.float64).eps * s.max(initial=0.0)):
         U, V = U[:, order], V[:, order]
     return Triplets(U, s[order], V, redone)
-
-
-def unresolved_notes(s: Array) -> tuple[str, ...]:
-    """What to say of singular values that a Gram matrix cannot tell from zero."""
-    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
-    if not lost:
-        return ()
-    return (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
 
 
 def left_vectors(A: Matrix, V: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,12 @@ from pinvlearn._core.arrays import (
     is_sparse,
     max_abs,
     power_of_two_scale,
+    scaled,
 )
-from pinvlearn._core.products import times
+from pinvlearn._core.products import gram_entries, times
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn.linalg.chebyshev import chebyshev
-from pinvlearn.linalg.dense import GRAM_RESOLUTION, exact, gram_svd
+from pinvlearn.linalg.dense import exact, gram_svd
 from pinvlearn.linalg.fastpi import LOW_RANK, fastpi
 from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.krylov import block_krylov, gram_pays, randomized
@@ -28,7 +31,7 @@ from pinvlearn.linalg.orthonormal import complete
 from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Stop, on_scaled_matrix
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import GRAM_RESOLUTION, SVD, sign_fixed
 
 SMALL = 64
 """Smaller sides up to this many entries go to LAPACK: nothing else is worth its overhead."""
@@ -84,6 +87,9 @@ FIXED_RANK: tuple[str, ...] = tuple(name for name in DECOMPOSITIONS if name != "
 
 NEEDS_RANK = ("block-krylov", "randomized", "chebyshev", "frpca", "arpack")
 
+LARGE = ("exact", "gram")
+"""Solvers whose time goes into decompositions of a large matrix by LAPACK."""
+
 NEEDS_ENTRIES = ("gram", "fastpi")
 """Methods that an operator, which has products only, cannot be given to."""
 
@@ -128,13 +134,13 @@ def memory(A: Matrix, rank: int | None, solver: str) -> int:
     if solver == "exact":
         work = (3 if is_sparse(A) else 2) * m * n + 3 * small**2
     elif solver == "gram":
-        work = 4 * small**2
+        work = 3 * small**2 + gram_entries(small)
     elif solver == "fastpi":
         copies *= 3
         work = (1 if k < LOW_RANK * small else 4) * small**2 + 3 * small * k
     elif solver == "block-krylov":
         space = min(small, KRYLOV_COLUMNS * k)
-        images = small**2 if gram_pays(A if m >= n else A.T, k) else large * space
+        images = gram_entries(small) if gram_pays(A if m >= n else A.T, k) else large * space
         work = images + 2 * large * k + 3 * small * space
     else:
         formed = 2 * small**2 if small <= 8192 and not is_operator(A) else 0
@@ -158,17 +164,19 @@ def decompose(
     what a product with AᵀA resolves.
     """
     scale = power_of_two_scale(A)
-    scaled = A if scale == 1.0 else A * A.dtype.type(scale)
+    near_one = scaled(A, scale)
     if stop is not None:
-        stop = absolute(on_scaled_matrix(stop, scale), scaled, rng)
+        stop = absolute(on_scaled_matrix(stop, scale), near_one, rng)
     name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
-    result = DECOMPOSITIONS[name](scaled, rank, stop=stop, rng=rng, **options)
+    # Panels, orthonormal bases and small projected problems: one thread, but for the products.
+    with nullcontext() if name in LARGE else one_blas_thread():
+        result = DECOMPOSITIONS[name](near_one, rank, stop=stop, rng=rng, **options)
     if solver == "auto" and name in ("chebyshev", "block-krylov") and _unresolved(result, A):
         # The Gram route computes small values from A itself, and leaves a sparse matrix sparse.
         better = "gram" if is_sparse(A) else "exact"
-        result = DECOMPOSITIONS[better](scaled, rank)
+        result = DECOMPOSITIONS[better](near_one, rank)
         reason = f"the values wanted reach below 1e-7 of the largest, beyond {name}"
     report = replace(result.report, reason=f"{reason}; {result.report.reason}")
     if scale == 1.0:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, squared_norm
+from pinvlearn._core.arrays import Array, Matrix, power_of_two_scale, scaled, squared_norm
 from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.svd import SVD
 
 
 class _Residual:
-    """A - approx as a pair of products."""
+    """scale·(A - approx) as a pair of products.
+
+    The scale brings the larger of the two near one, so that no square overflows or vanishes.
+    """
 
     def __init__(self, A: Matrix, approx: SVD | RangeBasis | Array) -> None:
-        self.A, self.approx = A, approx
+        self.scale = power_of_two_scale(A)
+        if isinstance(approx, SVD):
+            self.scale = min(self.scale, power_of_two_scale(approx.s))
+            approx = replace(approx, s=scaled(approx.s, self.scale))
+        elif not isinstance(approx, RangeBasis):
+            self.scale = min(self.scale, power_of_two_scale(approx))
+            approx = scaled(approx, self.scale)
+        self.A, self.approx = scaled(A, self.scale), approx
 
     def __matmul__(self, X: Array) -> Array:
         if isinstance(self.approx, RangeBasis):
@@ -45,7 +57,7 @@ def spectral_error(
         if abs(estimate - previous) <= 1e-4 * estimate:
             break
         X = residual.transposed_product(Y)
-    return estimate
+    return estimate / residual.scale
 
 
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array, *, block: int = 256) -> float:
@@ -56,4 +68,4 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array, *, block: int =
         E = np.zeros((n, min(block, n - start)))
         E[np.arange(start, start + E.shape[1]), np.arange(E.shape[1])] = 1.0
         total += squared_norm(np.asarray(residual @ E))
-    return float(np.sqrt(total))
+    return float(np.sqrt(total)) / residual.scale

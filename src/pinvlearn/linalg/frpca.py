@@ -13,10 +13,10 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, transposed
 from pinvlearn._core.products import product
-from pinvlearn.linalg.dense import triplets, unresolved_notes
+from pinvlearn.linalg.dense import triplets
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD
+from pinvlearn.linalg.svd import SVD, unresolved_notes
 
 PASSES, OVERSAMPLES = 11, 5
 """Defaults of [Feng18], taken over by [JS20]."""

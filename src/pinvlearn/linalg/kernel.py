@@ -33,6 +33,10 @@ by its root would magnify the rounding of the columns before it by 1e5 and more.
 INDEFINITE = 1e-7
 """A remaining diagonal entry below minus this part of the largest cannot be rounding."""
 
+ROUNDING = 100.0
+"""What is negligible is at least so many eps of the numbers that K is made of, and what cannot be
+rounding ten times that: products in single precision leave some of it."""
+
 MAX_BLOCK, TILE = 256, 1024
 """Pivots added at a time, and rows of K evaluated at a time for them."""
 
@@ -44,11 +48,13 @@ class LowRankPSD:
     Attributes
     ----------
     F : array of shape (n, k)
+        The factor.
     pivots : array of shape (k,) or None
         The rows whose columns of K were used; None where all were ("randomized").
     trace_error : float
         trace(K - FFᵀ); for pivoted methods it bounds every entry's error, and ‖K - FFᵀ‖ too.
     report : Report
+        What was done and why.
     """
 
     F: Array
@@ -71,12 +77,31 @@ class LowRankPSD:
         return product
 
     def to_array(self) -> Array:
-        """F Fᵀ."""
+        """Multiply the factors out.
+
+        Returns
+        -------
+        array of shape (n, n)
+            F Fᵀ.
+        """
         product: Array = self.F @ self.F.T
         return product
 
     def solve(self, alpha: float, Y: Array) -> Array:
-        """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops."""
+        """(FFᵀ + alpha)⁻¹ Y by Woodbury's formula, [MW15] Eq. (19); nk² + k³/3 flops.
+
+        Parameters
+        ----------
+        alpha : float
+            Ridge, above 0.
+        Y : array of shape (n,) or (n, t)
+            Right-hand sides.
+
+        Returns
+        -------
+        array of the shape of Y
+            The solution.
+        """
         number("alpha", alpha, above=0.0)
         inner = self.F.T @ self.F
         inner[np.diag_indices_from(inner)] += alpha
@@ -103,9 +128,11 @@ class Pivots:
         if not np.isfinite(self.diagonal).all():
             raise ValueError("The kernel matrix has NaN or infinity on its diagonal.")
         self._largest = float(self.diagonal.max(initial=0.0))
+        eps = _precision(K)
+        self._indefinite = max(INDEFINITE, 10.0 * ROUNDING * eps)
         self._check_definite()
         self.total = float(self.diagonal.sum())
-        self._least = NEGLIGIBLE * self._largest
+        self._least = max(NEGLIGIBLE, ROUNDING * eps) * self._largest
         n = len(self.diagonal)
         self._rows = np.arange(n)
         self._Ft: Array = np.empty((0, n))
@@ -213,7 +240,7 @@ class Pivots:
 
     def _check_definite(self) -> None:
         least = float(self.diagonal.min(initial=0.0))
-        if least < -INDEFINITE * self._largest or (least < 0.0 and self._largest == 0.0):
+        if least < -self._indefinite * self._largest or (least < 0.0 and self._largest == 0.0):
             raise np.linalg.LinAlgError(
                 "The matrix is not positive semidefinite: what is left of its diagonal falls to "
                 f"{least:.3g}. Use a positive semidefinite kernel."
@@ -281,16 +308,18 @@ def randomized_psd(
     """
     n = len(K)
     width = min(rank + n_oversamples, n)
+    eps = _precision(K)
+    K = K.astype(np.float64, copy=False)
     Q, _ = thin_qr(np.asfortranarray((rng.standard_normal((width, n)) @ K).T))
     Q, _ = thin_qr(Q)
     T = Q.T @ (K @ Q)
     values, W = np.linalg.eigh((T + T.T) / 2.0)
     values, W = values[::-1], W[:, ::-1]
-    if values[-1] < -np.sqrt(np.finfo(K.dtype).eps) * max(values[0], 1e-300):
+    if values[-1] < -np.sqrt(eps) * max(values[0], 1e-300):
         raise np.linalg.LinAlgError(
             f"The matrix is not positive semidefinite: it has an eigenvalue below {values[-1]:.3g}."
         )
-    keep = values > NEGLIGIBLE * max(values[0], 0.0)
+    keep = values > max(NEGLIGIBLE, ROUNDING * eps) * max(values[0], 0.0)
     D, U = values[keep], Q @ W[:, keep]
     whole = squared_norm(K)
     # A difference of squares: it cannot tell errors below √eps of the norm from zero.
@@ -312,11 +341,17 @@ def randomized_psd(
     return LowRankPSD(U * np.sqrt(D), None, trace_error, report), U, D
 
 
+def _precision(K: Any) -> float:
+    """eps of the numbers that K is made of."""
+    dtype = getattr(K, "dtype", np.dtype(np.float64))
+    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
+
+
 class _ArrayMatrix:
     """An n × n array, seen as `Pivots` wants it."""
 
     def __init__(self, K: Array) -> None:
-        self.array, self.shape = K, K.shape
+        self.array, self.shape, self.dtype = K, K.shape, K.dtype
 
     def diagonal(self) -> Array:
         return np.diagonal(self.array)

@@ -20,16 +20,16 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_dense
 from pinvlearn._core.products import gram, normal_times, times
-from pinvlearn.linalg.dense import unresolved_notes
 from pinvlearn.linalg.orthonormal import (
     column_norms,
     complete,
     extend_basis,
     independent,
+    leading_eigen,
     thin_qr,
 )
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
 
 SETTLED = 1e-3
 """Krylov steps end when the residuals r of all wanted Ritz pairs satisfy r² ≤ this·θ·θ_k.
@@ -199,10 +199,9 @@ def krylov_space(
         done = found == 0 or step == most
         settled = found == 0 or enough is None
         if done or (enough is not None and len(T) >= rank):
-            first = max(len(T) - rank, 0)
-            values, X = scipy.linalg.eigh(
-                T, check_finite=False, subset_by_index=(first, len(T) - 1)
-            )
+            wanted = min(rank, len(T))
+            values, X = leading_eigen(T, wanted, subset=True)
+            values, X = values[wanted - 1 :: -1], X[:, wanted - 1 :: -1]
             residuals = column_norms(R @ X[-last.shape[1] :])
             settled = settled or (enough is not None and enough(values, residuals))
         if done or (enough is not None and len(T) >= rank and settled):

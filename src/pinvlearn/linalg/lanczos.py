@@ -10,9 +10,9 @@ import scipy.linalg
 import scipy.sparse.linalg
 
 from pinvlearn._core.arrays import Matrix
-from pinvlearn.linalg.dense import exact, unresolved_notes
+from pinvlearn.linalg.dense import exact
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
 
 SEEDED = "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters
 """Whether SciPy's ARPACK (1.17 and later) takes the stream from which it starts anew where the

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import Array
+from pinvlearn.linalg.orthonormal import leading_eigen
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,7 @@ def fista(
     >>> fista(Z.T @ Z, Z.T @ Y, (Y**2).sum(axis=0), alpha=1.0).coef.ravel()
     array([ 2.5,  0. , -0.5])
     """
-    p = len(G)
-    largest = float(scipy.linalg.eigvalsh(G, subset_by_index=[p - 1, p - 1])[0])
+    largest = float(leading_eigen(G, 1)[0][0])
     B = np.zeros_like(C)
     GB = np.zeros_like(C)
     if largest <= 0.0:

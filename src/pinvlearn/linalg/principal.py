@@ -24,17 +24,20 @@ from pinvlearn._core.arrays import (
     Shifted,
     is_sparse,
     power_of_two_scale,
+    scaled,
     squared_norm,
 )
 from pinvlearn._core.products import gram, times
-from pinvlearn.linalg.dense import left_vectors, unresolved_notes
+from pinvlearn._core.threads import as_worker
+from pinvlearn.linalg.dense import left_vectors
 from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
 from pinvlearn.linalg.lanczos import lanczos
+from pinvlearn.linalg.orthonormal import leading_eigen
 from pinvlearn.linalg.rangefinder import absolute
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import Stop, on_scaled_matrix
-from pinvlearn.linalg.svd import SVD, sign_fixed
+from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
 
 SMALL = 1000
 """Side up to which `choose_axes` takes the Gram matrix whatever the rank: it is exact there, and
@@ -101,8 +104,9 @@ class Scatter:
     @classmethod
     def of(cls, X: Matrix) -> Scatter:
         """The summary of one block of rows; mp² flops."""
-        A = centred(X.astype(np.float64, copy=False))
-        return cls(A.shape[0], A.right, gram(A))
+        with as_worker():  # rows that come in pieces give the same bits on any number of threads
+            A = centred(X.astype(np.float64, copy=False))
+            return cls(A.shape[0], A.right, gram(A))
 
     def __add__(self, other: Scatter) -> Scatter:
         count = self.count + other.count
@@ -181,7 +185,7 @@ def principal_axes(
     if scale != 1.0:
         stop = None if stop is None else on_scaled_matrix(stop, scale)
         axes = principal_axes(
-            A * A.dtype.type(scale),
+            scaled(A, scale),
             rank,
             solver=solver,
             reason=reason,
@@ -258,7 +262,7 @@ def gram_axes(G: Array, rank: int | None, rng: np.random.Generator) -> Axes:
     return Axes(found.s, found.Vt, float(np.sqrt(np.trace(G))), found.report)
 
 
-def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
+def leading_axes(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
     """The largest eigenvalues of a positive semidefinite G, falling, their vectors, and how.
 
     For few vectors of a large G a block Krylov space is grown until the residuals are at the
@@ -273,15 +277,11 @@ def leading_eigen(G: Array, rank: int | None, rng: np.random.Generator) -> tuple
         progress = _Progress(n * float(np.finfo(np.float64).eps), n // (4 * width))
         space = krylov_space(NormalProduct(G, G), start, k, progress.most, progress)
         if space.settled and not progress.hopeless and space.ritz.shape[1] == k:
-            V = space.basis @ space.ritz
-            values = np.einsum("ij,ij->j", V, times(G, V))
+            V: Array = space.basis @ space.ritz
+            values: Array = np.einsum("ij,ij->j", V, times(G, V))
             return values.clip(min=0.0), V, f"{space.steps} Krylov steps"
-    # The driver for a subset is slower per vector: it pays only for a small part [measured].
-    subset = (n - k, n - 1) if 8 * k < n else None
-    values, V = scipy.linalg.eigh(
-        G, subset_by_index=subset, driver=None if subset else "evd", check_finite=False
-    )
-    return values[::-1][:k].clip(min=0.0), V[:, ::-1][:, :k], "LAPACK"
+    values, V = leading_eigen(G, k)
+    return values[:k].clip(min=0.0), V[:, :k], "LAPACK"
 
 
 class _Progress:
@@ -313,7 +313,7 @@ def blurred(axes: Axes) -> bool:
 def _eigen(G: Array, rank: int | None, rng: np.random.Generator) -> SVD:
     watch = Stopwatch()
     with watch("eigen"):
-        values, V, how = leading_eigen(G, rank, rng)
+        values, V, how = leading_axes(G, rank, rng)
     s = np.sqrt(values)
     reason = f"eigenvectors of {len(G)}² products by {how}"
     report = Report("gram", reason, 1, seconds=watch, notes=unresolved_notes(s))

@@ -16,6 +16,10 @@ from pinvlearn.linalg.report import Report
 CHUNK = 1024
 """Columns that an operator is applied to at a time, so that its inner result stays small."""
 
+GRAM_RESOLUTION = 1e-7
+"""Singular values below this fraction of the largest are lost in a float64 Gram matrix, whose
+eigenvalues carry an absolute error of about eps times the largest."""
+
 Gain = Callable[[Array], Array]
 """A function of the singular values that replaces them in the pseudo-inverse."""
 
@@ -355,6 +359,14 @@ def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
         U *= signs
         Vt = Vt * signs[:, None]
     return SVD(U, s, Vt, report)
+
+
+def unresolved_notes(s: Array) -> tuple[str, ...]:
+    """What to say of singular values that a Gram matrix cannot tell from zero."""
+    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
+    if not lost:
+        return ()
+    return (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
 
 
 def _signs(V: Array) -> Array | None:

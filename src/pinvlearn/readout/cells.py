@@ -15,11 +15,11 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
 from pinvlearn._core.blas import blas
 from pinvlearn._core.products import gram
-from pinvlearn.linalg.dense import GRAM_RESOLUTION
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, cutoff_gain, default_rcond
-from pinvlearn.readout.choose import dual, left_out, validation
+from pinvlearn.linalg.svd import GRAM_RESOLUTION, SVD, cutoff_gain, default_rcond
+from pinvlearn.readout.choose import left_out, validation
+from pinvlearn.readout.duals import weights_of
 
 RATIOS = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
 """Ranks that "auto" tries, as parts of the smaller side: the paper's range."""
@@ -214,7 +214,7 @@ def _from_duals(factors: Decomposed, U: Array, Y: Array, alpha: float) -> Array:
     least = max(alpha, (factors.rcond * float(s[0])) ** 2)
     # in units of the largest of them, which may be beyond the range of floats
     gains = 1.0 / (1.0 + (s**2 - s[-1] ** 2) / (s[-1] ** 2 + least)) if least else np.ones_like(s)
-    return left_out(Y, *dual(U, gains, factors.C))
+    return left_out(Y, weights_of(U, gains, factors.C), np.square(U) @ gains)
 
 
 def cross_validated_cells(factors: Decomposed, Y: Matrix, ranks: IntArray, alphas: Array) -> Array:

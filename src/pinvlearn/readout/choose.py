@@ -14,12 +14,16 @@ simplest model's is preferred (`best_cell`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn._core.products import times
+from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.factors import (
     Factor,
     Spectral,
@@ -64,6 +68,21 @@ def best_cell(scores: Array, alphas: Array) -> tuple[int, int]:
     return size, int(np.argmax(np.where(near[size], alphas, -1.0)))
 
 
+def settled(scores: Array, alphas: Array, again: Callable[[int], float | None]) -> int | None:
+    """Position of the best score, where the scores that might be best have to be found again.
+
+    `again(i)` gives a better value of score i, which is written into `scores`; None ends it all.
+    """
+    seen: set[int] = set()
+    while (i := best_of(scores, alphas)) not in seen:
+        score = again(i)
+        if score is None:
+            return None
+        scores[i] = score
+        seen.add(i)
+    return i
+
+
 def left_out(targets: Array, errors: Array, freedom: Array) -> Array:
     """Predictions for rows left out: targets - errors / freedom, along the last axis.
 
@@ -78,11 +97,6 @@ def freedom_of(leverage: Array) -> Array:
     """1 - leverage, no smaller than its own rounding."""
     left: Array = (1.0 - leverage).clip(min=10.0 * EPS)
     return left
-
-
-def dual(U: Array, gains: Array, UY: Array) -> tuple[Array, Array]:
-    """MY and the diagonal of M = U diag(gains) Uᵀ, from UᵀY."""
-    return U @ (gains[:, None] * UY), np.square(U) @ gains
 
 
 def validation(squares: Any, freedom: Any, n: float, total: float) -> Any:
@@ -110,11 +124,14 @@ class LeftOut:
         1 - leverage, by which the residuals of the whole fit are to be divided.
     predictions : array of shape (m, alphas, t) or None
         The left-out predictions themselves, where residuals would be 0 / 0.
+    errors : array of shape (m, alphas, t) or None
+        What rounding may have done to them.
     """
 
     scores: Array
     free: Array
     predictions: Array | None = None
+    errors: Array | None = None
 
 
 def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
@@ -124,25 +141,41 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score)
     1 - leverage, where the leverage counts the intercept's share w_i / Σw.  Exact for every
     alpha; conditional on the feature map.  Cost 2mp² flops for all alphas together.
     """
-    (m, p), center = problem.shape, factor.center
-    spectral = factor.spectral
-    if spectral is None and m <= p + center.intercept:
-        factor = spectral = spectral_from_rows(problem)
-    if spectral is not None and spectral.rank + center.intercept >= m:
-        return _by_duals(problem, spectral, alphas, score)
-    if len(alphas) > 1 and spectral is None:
-        parts = [
-            leave_one_out(problem, factor, alphas[i : i + 1], score) for i in range(len(alphas))
-        ]
-        return LeftOut(
-            np.concatenate([part.scores for part in parts]),
-            np.hstack([part.free for part in parts]),
-        )
+    (m, p), spectral, most = problem.shape, factor.spectral, factor.rank + factor.center.intercept
+    if spectral is None:
+        if m <= p + factor.center.intercept:
+            factor = spectral = spectral_from_rows(problem)
+        elif len(alphas) > 1:
+            return _joined([leave_one_out(problem, factor, one, score) for one in alphas[:, None]])
+    if m > most and (spectral is None or spectral.U is None):
+        found, counted = _by_leverages(problem, factor, alphas, score)
+        if counted > most:
+            return found
+    return _by_duals(problem, factor, alphas, score)
+
+
+def _joined(parts: list[LeftOut]) -> LeftOut:
+    """What was found for one alpha at a time."""
+    found = LeftOut(
+        np.concatenate([part.scores for part in parts]), np.hstack([part.free for part in parts])
+    )
+    if parts[0].predictions is None:
+        return found
+    predictions = np.hstack([part.predictions for part in parts if part.predictions is not None])
+    errors = np.hstack([part.errors for part in parts if part.errors is not None])
+    return replace(found, predictions=predictions, errors=errors)
+
+
+def _by_leverages(
+    problem: Problem, factor: Factor, alphas: Array, score: Score
+) -> tuple[LeftOut, int]:
+    """Residuals over 1 - leverage, block by block; and how many rows have weight."""
+    center = factor.center
     coefs = np.stack([factor.coef(float(alpha)) for alpha in alphas], axis=1)
     p, count, t = coefs.shape
     offsets = np.stack([center.offset(coefs[:, i]) for i in range(count)])
 
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array]:
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array, int]:
         w = np.ones(len(Y)) if weights is None else weights
         leverage = factor.leverage(_centred(H, weights, center.H_mean), alphas)
         if center.intercept:
@@ -150,35 +183,122 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score)
         free = freedom_of(leverage)
         fitted = np.asarray(H @ coefs.reshape(p, count * t)).reshape(len(Y), count, t) + offsets
         targets = Y[:, None, :]
-        return w @ score(targets, left_out(targets, targets - fitted, free)), free
+        scores = w @ score(targets, left_out(targets, targets - fitted, free))
+        return scores, free, int(np.count_nonzero(w))
 
-    blocks = list(problem.rows_at_hand.each(of_block))
-    scores = np.sum([score for score, _ in blocks], axis=0) / center.total
-    return LeftOut(scores, np.vstack([free for _, free in blocks]))
+    scores, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
+    return LeftOut(np.sum(scores, axis=0) / center.total, np.vstack(free)), sum(counts)
 
 
-def _by_duals(problem: Problem, factor: Spectral, alphas: Array, score: Score) -> LeftOut:
+def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
     """The same where every row could be fitted exactly: residual and 1 - leverage both vanish.
 
-    Both are alpha times what `dual` gives, and their quotient holds at alpha = 0 too.
+    Both are alpha times what `Duals` gives, and their quotient holds at alpha = 0 too.  Rows of
+    weight zero are left at what they are, with freedom 1: nothing has to fit them.
     """
     H, Y, weights = problem.stacked()
-    root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
-    V, s, C = factor.kept()
-    U = _centred(H, weights, factor.center.H_mean) @ V / s
-    found = [dual(U, 1.0 / (s**2 + alpha), C / s[:, None]) for alpha in alphas]
-    errors = np.stack([error for error, _ in found], axis=1)
-    free = np.stack([diagonal * root for _, diagonal in found], axis=1)
-    # A row of weight zero was never in, and its own prediction is what it is left with.
-    out = root == 0.0
-    if out.any():
-        free[out] = 1.0
-        for i, alpha in enumerate(alphas):
-            coef = factor.coef(float(alpha))
-            errors[out, i] = Y[out] - np.asarray(H[out] @ coef) - factor.center.offset(coef)
+    m, t = Y.shape
+    inside = slice(None) if weights is None else np.flatnonzero(weights)
+    root = np.ones(m) if weights is None else np.sqrt(weights[inside])
+    duals = _duals(factor, H, weights, inside, root)
+    free, errors, moved = np.ones((m, len(alphas))), *np.zeros((2, m, len(alphas), t))
+    for i, fit in enumerate(duals.fits(root[:, None] * Y[inside], alphas)):
+        free[inside, i] = fit.freedom * root
+        errors[inside, i] = fit.numerator
+        moved[inside, i] = fit.moved / root[:, None]
     predictions = left_out(Y[:, None, :], errors, free)
-    scores = root**2 @ score(Y[:, None, :], predictions) / factor.center.total
-    return LeftOut(scores, free, predictions)
+    moved += 4.0 * EPS * (np.abs(Y[:, None, :]) + np.abs(predictions))
+    scores = root**2 @ score(Y[inside, None, :], predictions[inside]) / np.sum(root**2)
+    return LeftOut(scores, free, predictions, moved)
+
+
+def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: Array) -> Duals:
+    """The decomposition of the rows inside, given the factor's directions."""
+    center, size, rcond, noise = factor.center, _magnitude(factor), 0.0, 0.0
+    spectral = factor.spectral
+    if spectral is not None and spectral.U is not None:
+        U, s, rcond, noise = spectral.U[inside], spectral.s, spectral.rcond, spectral.noise
+    else:
+        Z = _centred(H[inside], None, center.H_mean) * root[:, None]
+        if spectral is not None:
+            Z, rcond = Z @ spectral.V, spectral.rcond
+        U, s, _ = scipy.linalg.svd(Z, full_matrices=True, check_finite=False)
+    values = np.zeros(U.shape[1])
+    values[: min(len(s), len(values))] = s[: len(values)] ** 2
+    if center.intercept:
+        unit = root / np.linalg.norm(root)
+        U = U - np.outer(unit, unit @ U)
+    cut = max((rcond * size) ** 2, noise * len(values))
+    return Duals(U, values, cut, noise, 0.0 if noise else EPS * size)
+
+
+def _magnitude(factor: Factor) -> float:
+    """A norm of the rows before they were centred: rounding is in units of it."""
+    center = factor.center
+    return float(np.sqrt(factor.largest + center.total * (center.H_mean @ center.H_mean)))
+
+
+def _smallest(factor: Factor, alpha: float) -> float:
+    """Root of the smallest eigenvalue of ZᵀZ + alpha in the directions that take part."""
+    least = (factor.largest + alpha) / factor.quality(alpha).effective
+    return max(float(np.sqrt(least)), 1e-150)
+
+
+def held_out(
+    problem: Problem,
+    factor: Factor,
+    found: LeftOut,
+    i: int,
+    alpha: float,
+    coef: Array,
+    accuracy: tuple[float, float],
+) -> tuple[Array, Array]:
+    """Left-out predictions at alpha number i, and how far rounding may have moved them.
+
+    Parameters
+    ----------
+    coef : array of shape (p, t)
+        The refined coefficients, whose residuals are taken.
+    accuracy : tuple of float
+        Relative errors of the coefficients, in the norm of the predictions, and of the leverages.
+
+    Notes
+    -----
+    An error d of the coefficients moves the residual of a row by at most √h_i·√(dᵀ(ZᵀZ + alpha)d),
+    h_i its leverage, and an error eps·‖Z‖ of the rows moves both as it does in `Duals`.
+    """
+    center, spectral = factor.center, factor.spectral
+    offset = center.offset(coef)
+
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
+        w = np.ones(len(Y)) if weights is None else weights
+        reach = np.zeros(len(Y))
+        if not w.all():  # rows that took no part are predicted like new ones
+            Z = _centred(H[w == 0.0], None, center.H_mean)
+            reach[w == 0.0] = factor.leverage(Z, np.array([alpha]))[:, 0]
+            if spectral is not None and alpha > 0.0:  # what lies outside all rows that did
+                rest = np.square(Z).sum(axis=1) - np.square(Z @ spectral.V).sum(axis=1)
+                reach[w == 0.0] += rest.clip(min=0.0) / alpha
+        return times(H, coef) + offset, w, reach
+
+    fitted, w, reach = map(np.concatenate, zip(*problem.rows_at_hand.each(of_block), strict=True))
+    Y, inside = problem.rows_at_hand.Y, (w > 0.0)[:, None]
+    if found.predictions is None or found.errors is None:
+        free = found.free[:, i, None]
+        predictions, known = left_out(Y, Y - fitted, free[:, 0]), np.zeros_like(Y)
+    else:
+        free = np.ones((len(Y), 1))
+        predictions = np.where(inside, found.predictions[:, i], fitted)
+        known = np.where(inside, found.errors[:, i], 0.0)
+    leverage = np.where(inside, 1.0 - free, reach[:, None])
+    size, least = _magnitude(factor), _smallest(factor, alpha)
+    residual = np.sqrt(w @ np.square(Y - fitted))
+    of_coef = accuracy[0] * np.sqrt(np.abs(np.sum(coef * factor.rhs, axis=0)))
+    of_coef += 4.0 * EPS * size * (np.linalg.norm(coef, axis=0) + residual / least)
+    of_free = accuracy[1] * leverage + 8.0 * EPS * (1.0 + size / least * np.sqrt(leverage * free))
+    moved = np.sqrt(leverage) * of_coef / np.where(inside, np.sqrt(w)[:, None], 1.0)
+    moved += inside * np.abs(Y - predictions) * of_free + 4.0 * EPS * (np.abs(Y) + np.abs(fitted))
+    return predictions, moved / free + known
 
 
 def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:

@@ -35,24 +35,12 @@ class Quality(NamedTuple):
     shifted: bool
 
 
-class Factor(Protocol):
-    """One decomposition from which the solution for every alpha follows."""
-
-    @property
-    def spectral(self) -> Spectral | None:
-        """Itself, if it has singular values: another alpha then costs next to nothing."""
+class Refinable(Protocol):
+    """A factor whose solutions can be refined on the rows."""
 
     @property
     def center(self) -> Center:
         """The means that Z was centred about."""
-
-    @property
-    def rank(self) -> int:
-        """Number of directions that take part."""
-
-    @property
-    def largest(self) -> float:
-        """The largest eigenvalue of ZᵀZ, or a bound on it: the unit of a built-in path."""
 
     @property
     def rhs(self) -> Array:
@@ -64,14 +52,30 @@ class Factor(Protocol):
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs."""
 
-    def leverage(self, Z: Array, alphas: Array) -> Array:
-        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
-
     def error(self, alpha: float) -> float:
         """Bound on a solution's relative error before refinement."""
 
     def quality(self, alpha: float) -> Quality:
         """What else is known of the factor."""
+
+
+class Factor(Refinable, Protocol):
+    """One decomposition from which the solution for every alpha follows."""
+
+    @property
+    def spectral(self) -> Spectral | None:
+        """Itself, if it has singular values: another alpha then costs next to nothing."""
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that take part."""
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue of ZᵀZ, or a bound on it: the unit of a built-in path."""
+
+    def leverage(self, Z: Array, alphas: Array) -> Array:
+        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,8 @@ class Spectral:
         Absolute error of s² (0 for decompositions of Z itself).
     lost : float
         Largest s² of directions that are missing because `noise` hides them.
+    U : array of shape (m, m) or None
+        All left vectors, those of s first, where rows are no more than columns.
     """
 
     V: Array
@@ -95,6 +101,7 @@ class Spectral:
     rcond: float
     noise: float = 0.0
     lost: float = 0.0
+    U: Array | None = None
 
     truncates: ClassVar[bool] = True
 
@@ -119,7 +126,7 @@ class Spectral:
 
     def truncate(self, rank: int) -> Spectral:
         """The first `rank` directions alone."""
-        return replace(self, V=self.V[:, :rank], s=self.s[:rank], C=self.C[:rank])
+        return replace(self, V=self.V[:, :rank], s=self.s[:rank], C=self.C[:rank], U=None)
 
     def kept(self) -> tuple[Array, Array, Array]:
         """V, s and C of the directions above the cut-off."""
@@ -308,7 +315,8 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     values, U = scipy.linalg.eigh(K, check_finite=False, driver="evd")
     noise = EPS * magnitude
     keep = (values > noise * m)[::-1]
-    values, U = values[::-1][keep], U[:, ::-1][:, keep]
+    every = U[:, ::-1]
+    values, U = values[::-1][keep], every[:, keep]
     s = np.sqrt(values)
     H_mean = np.asarray(H.T @ (root * unit)).ravel() / np.sqrt(total)
     Y_mean = (root * unit) @ Y / np.sqrt(total)
@@ -319,4 +327,4 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     squares = np.square(root[:, None] * (Y - Y_mean)).sum(axis=0)
     center = Center(H_mean, Y_mean, total, squares, problem.intercept)
     possible = m - 1 if problem.intercept else m
-    return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0)
+    return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0, every)

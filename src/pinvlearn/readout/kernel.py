@@ -12,15 +12,27 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, dual, left_out, validation
+from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
+from pinvlearn.readout.extended import (
+    MOST_WORK,
+    KernelSystem,
+    Unknowns,
+    left_out_exactly,
+    scale_of,
+)
+from pinvlearn.readout.kernel_factors import KernelFit, KernelRows, Spectrum, bordered, by_cholesky
 from pinvlearn.readout.problem import EPS, Problem, Rows, Score
-from pinvlearn.readout.solve import Readout
+from pinvlearn.readout.solve import Readout, with_uncertainty
+from pinvlearn.readout.solvers import TOLERANCE
 
 PATH_DECADES = (-12.0, 0.0)
 """The built-in path relative to the largest eigenvalue of K, whose rounding is eps of it."""
 
 TILE = 2048
 """Rows of K evaluated at a time where all of it is needed."""
+
+LIMIT = 1e-2
+"""Largest error of the outputs, from the rounding of K, that is returned."""
 
 REFINEMENTS, SMALL_STEP = 4, 1e-4
 """Float64 corrections of a float32 solution: each wins as many digits as the one before, so the one
@@ -68,17 +80,15 @@ class KernelTask:
         return Problem(self.rows_of(F), self.intercept, score, self.streams[1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Weights and intercepts for one alpha, and the diagonal of the (bordered) inverse."""
-
-    dual: Array
-    offset: Array
-    diagonal: Array | None
-
-
 def solve_kernel(
-    K: Array, Y: Array, weights: Array | None, *, intercept: bool, alpha: Alpha, score: Score | None
+    K: Array,
+    Y: Array,
+    weights: Array | None,
+    *,
+    intercept: bool,
+    alpha: Alpha,
+    score: Score | None,
+    rounding: float = EPS,
 ) -> Readout:
     """Weights c of all kernel columns for one alpha or the best of a path.
 
@@ -86,116 +96,180 @@ def solve_kernel(
     eigendecomposition, about 9n³, for all its alphas and their exact leave-one-out.  K is
     overwritten; memory 2n².
 
-    The free intercept b borders the system with √w, and row i left out is predicted with the error
-    c_i / [inverse]_ii of the bordered inverse.
+    Without ridge, eigenvalues that rounding hides are cut off.  Alphas at which the rounding of K
+    moves the outputs by more than `LIMIT` are not chosen from a path, and are refused where there
+    is no other.
+
+    Parameters
+    ----------
+    rounding : float
+        Relative error of the kernel values, which may make eigenvalues of K negative.
     """
-    root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
-    out = np.flatnonzero(root == 0.0)
-    unscaled = K[out]
-    if weights is not None:
-        K *= np.outer(root, root)
+    asked = _Asked(intercept, alpha, score, rounding)
+    if weights is None or weights.all():
+        return _solve(K, Y, np.ones(len(Y)) if weights is None else weights, asked)
+    inside, outside = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
+    readout = _solve(K[np.ix_(inside, inside)], Y[inside], weights[inside], asked)
+    coef, predictions, errors = np.zeros_like(Y), np.zeros_like(Y), np.zeros_like(Y)
+    coef[inside] = readout.coef
+    readout = replace(readout, coef=coef, targets=Y)
+    if readout.leave_one_out is None or readout.leave_one_out_error is None:
+        return readout
+    predictions[inside], errors[inside] = readout.leave_one_out, readout.leave_one_out_error
+    predictions[outside] = K[outside] @ coef + readout.intercept
+    spread = np.linalg.norm(Y[inside] - Y[inside].mean(axis=0), axis=0)
+    smallest = 4.0 * EPS * (np.abs(K[outside]) @ np.abs(coef) + np.abs(readout.intercept))
+    errors[outside] = readout.first_error * spread + smallest
+    return replace(readout, leave_one_out=predictions, leave_one_out_error=errors)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What `solve_kernel` was asked for."""
+
+    intercept: bool
+    alpha: Alpha
+    score: Score | None
+    rounding: float
+
+
+def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
+    """The same for rows of positive weight."""
+    given = K.copy() if asked.score is not None and len(Y) ** 3 <= MOST_WORK else None
+    rows = KernelRows.of(K, Y, np.sqrt(weights), asked.intercept)
     watch = Stopwatch()
-    if isinstance(alpha, float):
-        with watch("cholesky"):
-            fits = [_by_cholesky(K, root, Y, intercept, alpha, score is not None)]
-        alphas = np.array([alpha])
-        report = Report("exact", "Cholesky of K + alpha", seconds=watch)
-    else:
-        with watch("eigen"):
-            values, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
-        _check_definite(float(values[0]), float(values[-1]), len(Y))
-        scale = float(values[-1]) if values[-1] > 0.0 else 1.0
-        alphas = np.logspace(*PATH_DECADES, PATH_LENGTH) * scale if alpha is None else alpha
-        with watch("choice"):
-            parts = (Q.T @ (root[:, None] * Y), Q.T @ root)
-            fits = [_by_eigen(Q, values, *parts, intercept, float(a)) for a in alphas]
-        report = Report("exact", "eigendecomposition of K for the whole path", seconds=watch)
-    predictions = [] if score is None else [_left_out(fit, root, Y) for fit in fits]
-    for predicted, fit in zip(predictions, fits, strict=False):  # rows of weight zero were not in
-        predicted[out] = unscaled @ (root[:, None] * fit.dual) + fit.offset
-    scores = None
-    if score is not None:
-        w = np.square(root) if weights is None else weights
-        scores = (w @ score(Y[:, None, :], np.stack(predictions, axis=1))) / w.sum()
-    elif len(alphas) > 1:
+    alphas, fits, reason = _fits(rows, asked, watch)
+    beyond = np.array([not fit.error <= LIMIT for fit in fits])
+    if beyond.all():
+        raise np.linalg.LinAlgError(_refusal(alphas, min(fit.error for fit in fits)))
+    found, scores, best = None, None, 0
+    if asked.score is not None:
+        found = _LeftOut.of(rows, fits, asked.score)
+        scores = found.scores()
+    elif len(fits) > 1:
         scores = np.array([_validation(fit, weights) for fit in fits])
-    best = 0 if scores is None else best_of(scores, alphas)
-    return _readout(
-        root[:, None] * fits[best].dual,
-        fits[best].offset,
-        alphas=alphas,
-        Y=Y,
-        report=replace(report, seconds=dict(watch)),
-        best=best,
-        scores=scores,
-        leave_one_out=predictions[best] if predictions else None,
+    if scores is not None:
+        scores[beyond] = -np.inf
+        best = best_of(scores, alphas)
+    error, refined = fits[best].error, None
+    if found is not None and scores is not None and given is not None:
+        with watch("leave-one-out"):
+            if found.uncertain(best).any():
+                best, refined = _settled(found, scores, alphas, given, asked.rounding)
+        error = fits[best].error
+    notes: tuple[str, ...] = ()
+    if beyond.any():
+        notes = (f"{int(beyond.sum())} alphas are beyond the digits of the kernel matrix",)
+    if error > TOLERANCE:
+        notes += (f"the rounding of kernel values may move outputs by {error:.1g}",)
+    return with_uncertainty(
+        Readout(
+            coef=rows.root[:, None] * fits[best].dual.weights if refined is None else refined.u,
+            intercept=fits[best].offset if refined is None else refined.b,
+            alpha=float(alphas[best]),
+            rank=len(Y),
+            condition=float("nan"),
+            alphas=alphas,
+            scores=scores,
+            targets=Y,
+            leave_one_out=None if found is None else found.predictions[:, best],
+            leave_one_out_error=None if found is None else found.errors[:, best],
+            error=error,
+            first_error=error if refined is None else 0.0,
+            bound=error,
+            report=Report("exact", reason, error=error, seconds=dict(watch), notes=notes),
+        )
     )
 
 
-def _check_definite(least: float, largest: float, n: int) -> None:
-    if least < -100.0 * n * EPS * max(largest, 1e-300):
-        raise np.linalg.LinAlgError(
-            f"The kernel matrix is indefinite: its smallest eigenvalue is {least:.3g}, its largest "
-            f"{largest:.3g}. Use a positive semidefinite kernel, or a larger alpha than "
-            f"{-least:.3g}."
-        )
+def _fits(rows: KernelRows, asked: _Asked, watch: Stopwatch) -> tuple[Array, list[KernelFit], str]:
+    """Alphas, a fit for each, and how they were found."""
+    if asked.alpha is not None and np.size(asked.alpha) == 1:
+        alphas = np.array(asked.alpha, dtype=np.float64).reshape(1)
+        with watch("cholesky"):
+            fit = by_cholesky(rows, float(alphas[0]), leave_one_out=asked.score is not None)
+        if fit is not None:
+            return alphas, [fit], "Cholesky of K + alpha"
+    with watch("eigen"):
+        spectrum = Spectrum.of(rows, asked.rounding)
+    if asked.alpha is None:
+        alphas = np.logspace(*PATH_DECADES, PATH_LENGTH) * (spectrum.largest or 1.0)
+    else:
+        alphas = np.atleast_1d(np.asarray(asked.alpha, dtype=np.float64))
+    with watch("choice"):
+        fits = spectrum.fits(alphas)
+    return alphas, fits, "eigendecomposition of K for the whole path"
 
 
-def _bordered(
-    solved: Array, ones: Array, root: Array, Y: Array, intercept: bool
-) -> tuple[Array, Array]:
-    """Duals and intercepts from M·Ỹ and M·√w with M = (K + alpha)⁻¹."""
-    if not intercept:
-        return solved, np.zeros(Y.shape[1])
-    offset = (root @ solved) / (root @ ones)
-    return solved - np.outer(ones, offset), offset
+def _refusal(alphas: Array, error: float) -> str:
+    which = f"alpha={alphas[0]:.3g} is" if len(alphas) == 1 else "all alphas are"
+    return (
+        f"{which} beyond the digits of the kernel matrix: its rounding may move the outputs by "
+        f"{error:.2g} of the targets' spread, and {LIMIT:g} is allowed. Use a larger alpha, or "
+        'solver="rpcholesky", whose features lose fewer digits.'
+    )
 
 
-def _by_cholesky(
-    K: Array, root: Array, Y: Array, intercept: bool, alpha: float, leave_one_out: bool
-) -> _Fit:
-    A = K.T  # symmetric, so this is Fortran order without a copy
-    A[np.diag_indices_from(A)] += alpha
-    L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
-    if info != 0:
-        raise np.linalg.LinAlgError(
-            f"K + alpha is not positive definite for alpha={alpha:.3g} (its leading part of size "
-            f"{info} is not). Use a larger alpha, or a positive semidefinite kernel."
-        )
-    both = np.column_stack([root[:, None] * Y, root])
-    solved = scipy.linalg.cho_solve((L, True), both, check_finite=False)
-    weights, offset = _bordered(solved[:, :-1], solved[:, -1], root, Y, intercept)
-    if not leave_one_out:
-        return _Fit(weights, offset, None)
-    inverse, _ = lapack("potri", L)(L, lower=True, overwrite_c=True)
-    diagonal = np.diagonal(inverse).copy()
-    if intercept:
-        diagonal -= solved[:, -1] ** 2 / (root @ solved[:, -1])
-    return _Fit(weights, offset, diagonal)
-
-
-def _by_eigen(Q: Array, values: Array, QY: Array, Q1: Array, intercept: bool, alpha: float) -> _Fit:
-    gains = 1.0 / np.maximum(values + alpha, EPS * (float(values[-1]) if values[-1] > 0.0 else 1.0))
-    offset = np.zeros(QY.shape[1])
-    if intercept:
-        offset = ((gains * Q1) @ QY) / ((gains * Q1) @ Q1)
-    weights, diagonal = dual(Q, gains, QY - np.outer(Q1, offset))
-    if intercept:
-        diagonal -= (Q @ (gains * Q1)) ** 2 / ((gains * Q1) @ Q1)
-    return _Fit(weights, offset, diagonal)
-
-
-def _left_out(fit: _Fit, root: Array, Y: Array) -> Array:
-    assert fit.diagonal is not None
-    return left_out(Y, fit.dual, fit.diagonal * root)
-
-
-def _validation(fit: _Fit, weights: Array | None) -> float:
+def _validation(fit: KernelFit, weights: Array) -> float:
     """The score of generalised cross-validation, residuals and freedom both over alpha."""
-    assert fit.diagonal is not None
-    n, squares = len(fit.dual), float(np.square(fit.dual).sum(axis=0).mean())
-    total = float(n if weights is None else weights.sum())
-    return float(validation(squares, float(fit.diagonal.sum()), n, total))
+    squares, free = float(fit.dual.squares.mean()), fit.dual.free
+    return float(validation(squares, free, len(weights), float(weights.sum())))
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """Left-out predictions of every alpha, and their errors, both of shape (n, alphas, t)."""
+
+    rows: KernelRows
+    score: Score
+    predictions: Array
+    errors: Array
+
+    @classmethod
+    def of(cls, rows: KernelRows, fits: list[KernelFit], score: Score) -> _LeftOut:
+        """From the quotients of the fits."""
+        root = rows.root[:, None]
+        numerators = np.stack([fit.dual.numerator for fit in fits], axis=1)
+        free = np.stack([fit.dual.freedom for fit in fits], axis=1) * root
+        errors = np.stack([fit.dual.moved / root for fit in fits], axis=1)
+        predictions = left_out(rows.Y[:, None, :], numerators, free)
+        errors += 4.0 * EPS * (np.abs(rows.Y[:, None, :]) + np.abs(predictions))
+        return cls(rows, score, predictions, errors)
+
+    def scores(self, which: Any = slice(None)) -> Array:
+        """Weighted means of the rows' scores."""
+        w, Y = np.square(self.rows.root), self.rows.Y[:, None, :]
+        mean: Array = w @ self.score(Y, self.predictions[:, which]) / w.sum()
+        return mean
+
+    def uncertain(self, i: int) -> Any:
+        """Whether left-out predictions may be less exact than `TOLERANCE`."""
+        scale = scale_of(self.rows.Y, self.predictions[:, i])
+        return (self.errors[:, i] > TOLERANCE * scale).any(axis=1)
+
+
+def _settled(
+    found: _LeftOut, scores: Array, alphas: Array, given: Array, rounding: float
+) -> tuple[int, Unknowns | None]:
+    """Position of the best score, after leaving rows out with twice the precision, and that fit."""
+    rows, refined = found.rows, dict[int, Unknowns]()
+    fresh = KernelRows.of(given.copy(), rows.Y, rows.root, rows.intercept)
+    spectrum = Spectrum.of(fresh, rounding)
+
+    def again(i: int) -> float | None:
+        alpha = float(alphas[i])
+        if alpha > 0.0 and found.uncertain(i).any():
+            system = KernelSystem(
+                given, rows.root, alpha, rows.intercept, spectrum.duals, spectrum.mean
+            )
+            which = np.flatnonzero(found.uncertain(i))
+            errors, change, refined[i] = left_out_exactly(system, rows.Y, which)
+            found.predictions[which, i] = rows.Y[which] - errors
+            found.errors[which, i] = change + EPS * (np.abs(rows.Y[which]) + np.abs(errors))
+        return float(found.scores(slice(i, i + 1))[0])
+
+    best = settled(scores, alphas, again)
+    return (0, None) if best is None else (best, refined.get(best))
 
 
 def solve_single_precision(task: KernelTask) -> Readout:
@@ -230,41 +304,21 @@ def solve_single_precision(task: KernelTask) -> Readout:
             f"K + alpha is too ill conditioned for single precision at alpha={alpha:.3g}: the "
             f"corrections stopped at {change:.2g}. Use a larger alpha or single_precision=False."
         )
-    weights, offset = _bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, task.intercept)
-    return _readout(
-        weights,
-        offset,
-        alphas=np.array([alpha]),
-        Y=Y,
-        error=change**2,
-        report=Report("exact", "float32 Cholesky of K + alpha, float64 corrections"),
-    )
-
-
-def _readout(
-    coef: Array,
-    offset: Array,
-    *,
-    alphas: Array,
-    Y: Array,
-    report: Report,
-    best: int = 0,
-    scores: Array | None = None,
-    leave_one_out: Array | None = None,
-    error: float = 0.0,
-) -> Readout:
+    weights, offset = bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), task.intercept)
+    error = change**2
     return Readout(
-        coef=coef,
+        coef=weights,
         intercept=offset,
-        alpha=float(alphas[best]),
+        alpha=alpha,
         rank=len(Y),
         condition=float("nan"),
-        alphas=alphas,
-        scores=scores,
+        alphas=np.array([alpha]),
+        scores=None,
         targets=Y,
-        leave_one_out=leave_one_out,
+        leave_one_out=None,
+        leave_one_out_error=None,
         error=error,
         first_error=error,
         bound=error,
-        report=report,
+        report=Report("exact", "float32 Cholesky of K + alpha, float64 corrections", error=error),
     )

@@ -224,6 +224,7 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
         scores=None,
         targets=None,
         leave_one_out=None,
+        leave_one_out_error=None,
         error=error,
         first_error=error,
         bound=error,

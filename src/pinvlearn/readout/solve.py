@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,20 @@ from pinvlearn.readout.choose import (
     as_path,
     best_of,
     generalised_cross_validation,
+    held_out,
     leave_one_out,
+    settled,
 )
-from pinvlearn.readout.factors import Factor, Quality
-from pinvlearn.readout.problem import Center, Problem, Rows
+from pinvlearn.readout.extended import left_out_again, scale_of
+from pinvlearn.readout.factors import Factor, Refinable
+from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
 
 MAX_REFINEMENTS = 4
+
+MEASURED = 10.0
+"""The leverages' error is at most about so many times the coefficients' that was measured: both
+come from one factor, but a row need not lie where the coefficients do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +51,9 @@ class Readout:
         The ridge used, and `alphas` and `scores` of those it was chosen from.
     targets : array of shape (m, t) or None
         Those of the rows, where they were left out one at a time.
-    leave_one_out : array of shape (m, t) or None
-        What each row would have been predicted by a fit to all others.
+    leave_one_out, leave_one_out_error : array of shape (m, t) or None
+        What each row would have been predicted by a fit to all others, and how far rounding may
+        have moved that.
     error, first_error, bound : float
         Relative errors of the coefficients, in the norm of the predictions: measured after and
         before refinement, and the bound on the latter from the factor's condition, which holds
@@ -61,6 +69,7 @@ class Readout:
     scores: Array | None
     targets: Array | None
     leave_one_out: Array | None
+    leave_one_out_error: Array | None
     error: float
     first_error: float
     bound: float
@@ -78,12 +87,59 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     readout = _solve_once(problem, solver, alpha)
     instead = getattr(solver, "instead", None)
     other = None if instead is None else instead(problem, readout)
-    if other is None:
+    if other is not None:
+        better, reason = other
+        again = _solve_once(problem, better, alpha)
+        report = replace(again.report, reason=f"{reason} ({again.report.reason})")
+        readout = replace(again, report=report)
+    if getattr(solver, "leaves_out_exactly", False):
+        readout = _left_out_again(problem, solver, readout)
+    return with_uncertainty(readout)
+
+
+def with_uncertainty(readout: Readout) -> Readout:
+    """With a note where left-out predictions are less exact than `TOLERANCE`."""
+    error = _uncertainty(readout)
+    if not error > TOLERANCE:
         return readout
-    better, reason = other
-    again = _solve_once(problem, better, alpha)
-    report = replace(again.report, reason=f"{reason} ({again.report.reason})")
-    return replace(again, report=report)
+    note = f"leave-one-out predictions may be wrong by {error:.1g} of the largest: see loo_error_"
+    return replace(readout, report=readout.report.with_notes(note))
+
+
+def _uncertainty(readout: Readout) -> float:
+    """The largest error of a left-out prediction, in units of the largest target."""
+    predictions, errors, Y = readout.leave_one_out, readout.leave_one_out_error, readout.targets
+    if predictions is None or errors is None or Y is None:
+        return 0.0
+    return float((errors / scale_of(Y, predictions)).max(initial=0.0))
+
+
+def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Readout:
+    """With twice the precision where left-out predictions are uncertain.
+
+    That may move the score of the alpha that was chosen, and so the choice.
+    """
+    if not _uncertainty(readout) > TOLERANCE or readout.scores is None:
+        return readout
+    alphas, scores = readout.alphas, readout.scores.copy()
+    found: dict[int, Readout] = {}
+
+    def again(i: int) -> float | None:
+        alpha = float(alphas[i])
+        once = readout if alpha == readout.alpha else _solve_once(problem, solver, alpha)
+        predictions, errors = once.leave_one_out, once.leave_one_out_error
+        if predictions is None or errors is None:
+            return None
+        better = left_out_again(problem, alpha, predictions, errors, TOLERANCE)
+        if better is None:
+            return None
+        found[i] = replace(
+            once, leave_one_out=better.predictions, leave_one_out_error=better.errors
+        )
+        return better.score
+
+    best = settled(scores, alphas, again)
+    return readout if best is None else replace(found[best], alphas=alphas, scores=scores)
 
 
 def _check_solvable(problem: Problem, solver: Solver, alpha: Alpha) -> None:
@@ -129,10 +185,13 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
             raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)
-    held_out = None
+    bound, predictions, moved = factor.error(chosen), None, None
     if left_out is not None:
+        accuracy = found.error, min(bound, MEASURED * found.first_error)
         with watch("leave-one-out"):
-            held_out = _held_out(problem, offset, found.coef, left_out, best)
+            predictions, moved = held_out(
+                problem, factor, left_out, best, chosen, found.coef, accuracy
+            )
     notes += found.notes
     if len(alphas) > 1 and factor.spectral is None:
         notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
@@ -147,10 +206,11 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         alphas=alphas,
         scores=scores,
         targets=None if left_out is None else problem.rows_at_hand.Y,
-        leave_one_out=held_out,
+        leave_one_out=predictions,
+        leave_one_out_error=moved,
         error=found.error,
         first_error=found.first_error,
-        bound=factor.error(chosen),
+        bound=bound,
         report=replace(
             report,
             seconds=dict(watch),
@@ -177,30 +237,6 @@ def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | No
     if len(alphas) == 1:
         return None, None
     return generalised_cross_validation(problem, factor, alphas), None
-
-
-class Refinable(Protocol):
-    """What refinement asks of a factor."""
-
-    @property
-    def center(self) -> Center:
-        """The means that Z was centred about."""
-
-    @property
-    def rhs(self) -> Array:
-        """ZᵀY."""
-
-    def coef(self, alpha: float) -> Array:
-        """Solution for one alpha."""
-
-    def solve(self, rhs: Array, alpha: float) -> Array:
-        """(ZᵀZ + alpha)⁻¹ rhs."""
-
-    def error(self, alpha: float) -> float:
-        """Bound on a solution's relative error before refinement."""
-
-    def quality(self, alpha: float) -> Quality:
-        """What else is known of the factor."""
 
 
 class Refined(NamedTuple):
@@ -258,16 +294,6 @@ def _gradient(rows: Rows, coef: Array, offset: Array, mean: Array) -> Array:
         return times(H.T, residual) - np.outer(mean, residual.sum(axis=0))
 
     return rows.fold(of_piece, operator.iadd)
-
-
-def _held_out(problem: Problem, offset: Array, coef: Array, left_out: LeftOut, i: int) -> Array:
-    """Left-out predictions at alpha number i, from the refined coefficients where possible."""
-    if left_out.predictions is not None:
-        return left_out.predictions[:, i]
-    rows = problem.rows_at_hand
-    fitted = np.vstack(list(rows.each(lambda H, Y, w: times(H, coef) + offset)))
-    residual = (rows.Y - fitted) / left_out.free[:, i, None]
-    return rows.Y - residual
 
 
 def _refusal(what: str, error: float) -> str:

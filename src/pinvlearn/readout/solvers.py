@@ -75,7 +75,22 @@ class Solver(Protocol):
     """
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report]:
-        """Decompose the problem once."""
+        """Decompose the problem once, for whatever ridges are asked for afterwards.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
 
 
 def needs_of(solver: Solver, alpha: Alpha) -> tuple[str, ...]:
@@ -110,6 +125,12 @@ class ExactSVD:
     """The SVD of all rows by LAPACK: the reference.  Memory 2mp, about 6mp² + 20p³ flops.
 
     From the R factor of a summary it is that of `QR`.
+
+    Parameters
+    ----------
+    rcond : float or None
+        Singular values at or below rcond times the largest count as zero where there is no ridge;
+        eps·max(m, p) by default.
     """
 
     rcond: float | None = None
@@ -117,7 +138,22 @@ class ExactSVD:
     needs: ClassVar[str] = TRIANGLE
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         if problem.summary is not None:
             return QR(self.rcond).factor(problem, alpha)
         watch = Stopwatch()
@@ -126,7 +162,9 @@ class ExactSVD:
         with watch("svd"):
             U, s, Vt = scipy.linalg.svd(rows.Z, full_matrices=False, check_finite=False)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
-        spectral = Spectral(Vt.T, s, s[:, None] * (U.T @ rows.Y), rows.center, rcond)
+        left = U if len(U) == len(s) else None
+        C = s[:, None] * (U.T @ rows.Y)
+        spectral = Spectral(Vt.T, s, C, rows.center, rcond, U=left)
         return spectral, Report("exact", "exact SVD of all rows", seconds=watch)
 
 
@@ -136,12 +174,32 @@ class AdaptiveSVD:
 
     Deviations: H is centred instead of given a column of ones, which is the same fit where the
     columns are independent and leaves the intercept out of the penalty where alpha > 0.
+
+    Parameters
+    ----------
+    stop : Tolerance, FlatGradient, Rank, Energy or callable
+        When the basis is good enough.
     """
 
     stop: Stop = field(default_factory=Tolerance)
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
@@ -169,7 +227,22 @@ class Cholesky:
     needs: ClassVar[str] = SUMS
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[CholeskyFactor, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         watch = Stopwatch()
         with watch("gram"):
             moments = problem.moments
@@ -189,7 +262,22 @@ class GramSVD:
     needs: ClassVar[str] = SUMS
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         watch = Stopwatch()
         if problem.is_wide:
             with watch("eigen"):
@@ -204,14 +292,36 @@ class GramSVD:
 
 @dataclass(frozen=True)
 class QR:
-    """Householder QR of all rows and the SVD of R: the digits of the SVD without its U."""
+    """Householder QR of all rows and the SVD of R: the digits of the SVD without its U.
+
+    Parameters
+    ----------
+    rcond : float or None
+        Singular values at or below rcond times the largest count as zero where there is no ridge;
+        eps·max(m, p) by default.
+    """
 
     rcond: float | None = None
 
     needs: ClassVar[str] = TRIANGLE
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         watch = Stopwatch()
         with watch("qr"):
             R, QY, center = problem.triangle()
@@ -230,6 +340,7 @@ class RandomizedSVD:
     """Low-rank ZZᵀ ≈ U D Uᵀ from a Gaussian sample, inverted by Woodbury's formula [MW15].
 
     [MW15] Algorithm 3 with M = HHᵀ and Eq. (19), (21): about 6mp(k + n_oversamples) flops.
+    Deviations: M is applied as two products and never formed; H is centred.
 
     Parameters
     ----------
@@ -240,8 +351,6 @@ class RandomizedSVD:
     consistent : bool
         Solve within the sampled directions alone.  False is Eq. (21) of the paper, in which the
         rest of Y is multiplied by 1/alpha instead of being left out; it needs alpha > 0.
-
-    Deviations: M is applied as two products and never formed; H is centred.
     """
 
     rank: int | float | None = None
@@ -256,11 +365,37 @@ class RandomizedSVD:
             raise ValueError(f"n_oversamples={self.n_oversamples!r} must be at least 0.")
 
     def with_rank(self, rank: int | float) -> RandomizedSVD:
-        """The same with another rank."""
+        """The same with another rank.
+
+        Parameters
+        ----------
+        rank : int or float
+            A number of samples, or a fraction of the rows.
+
+        Returns
+        -------
+        RandomizedSVD
+            With the other options of this one.
+        """
         return replace(self, rank=rank)
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Spectral, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
@@ -292,21 +427,53 @@ class RandomizedSVD:
 class Auto:
     """The cheapest solver whose solution keeps `TOLERANCE`, judged by shape, alpha and condition.
 
-    `rcond` is handed to the solver that cuts singular values off, where there is no ridge.  What
-    the digits of a summary cannot carry is refused, unless rows can be read to refine it on.
+    What the digits of a summary cannot carry is refused, unless rows can be read to refine it on.
+    Rows are left out with twice the precision where problems are small and single would not do.
+
+    Parameters
+    ----------
+    rcond : float or None
+        Handed to the solver that cuts singular values off, where there is no ridge.
     """
 
     rcond: float | None = None
 
     limit: ClassVar[float] = LIMIT
+    leaves_out_exactly: ClassVar[bool] = True
 
     def needs(self, alpha: Alpha) -> tuple[str, ...]:
-        """Sums, or an R factor, which is preferred where there is no ridge or a cut-off."""
+        """Sums, or an R factor, which is preferred where there is no ridge or a cut-off.
+
+        Parameters
+        ----------
+        alpha : float, array or None
+            The ridge, or a path of them.
+
+        Returns
+        -------
+        tuple of str
+            The preferred first.
+        """
         without_ridge = isinstance(alpha, float) and alpha == 0.0
         return (TRIANGLE, SUMS) if without_ridge or self.rcond is not None else (SUMS, TRIANGLE)
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report]:
-        """Decompose the problem once; see `Solver`."""
+        """Decompose the problem once; see `Solver`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, sums or an R factor, targets and weights.
+        alpha : float, array or None
+            The ridge, a path of them, or None for a path that the spectrum decides.
+
+        Returns
+        -------
+        factor : Factor
+            Coefficients, leverages and errors for any ridge.
+        report : Report
+            What was done and why.
+        """
         if problem.summary is not None:
             return self._from_summary(problem, problem.summary.offers, alpha)
         m, p = problem.shape
@@ -345,11 +512,35 @@ class Auto:
         return Cholesky().factor(problem, alpha)
 
     def decomposing(self, problem: Problem) -> Solver:
-        """The solver from whose singular values some can be left out."""
+        """The solver from whose singular values some can be left out.
+
+        Parameters
+        ----------
+        problem : Problem
+            Whose shape decides.
+
+        Returns
+        -------
+        Solver
+            `ExactSVD` or `QR`.
+        """
         return ExactSVD(self.rcond) if problem.is_wide else QR(self.rcond)
 
     def instead(self, problem: Problem, readout: Readout) -> tuple[Solver, str] | None:
-        """The rows themselves, where the solution is less exact than promised."""
+        """The rows themselves, where the solution is less exact than promised.
+
+        Parameters
+        ----------
+        problem : Problem
+            What was solved.
+        readout : Readout
+            The solution.
+
+        Returns
+        -------
+        (Solver, str) or None
+            Whom to ask instead, and why; None where the solution keeps the promise.
+        """
         if problem.summary is not None or self._keeps_word(problem, readout):
             return None
         why = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"

@@ -43,7 +43,9 @@ class Gram:
     Attributes
     ----------
     products : Products
+        The sums themselves.
     schema : Schema
+        What their columns mean.
     blocks : tuple of (source, first, one past the last)
         Blocks that were counted; rows given without a `block_id` are in none.
     n_rows : float
@@ -81,7 +83,18 @@ class Gram:
 
     @classmethod
     def of_block(cls, block: Block) -> Gram:
-        """The summary of one block of rows."""
+        """The summary of one block of rows.
+
+        Parameters
+        ----------
+        block : Block
+            Checked rows with coded targets.
+
+        Returns
+        -------
+        Gram
+            Their sums; a row that is not finite is named in an error.
+        """
         products = Products.of(block)
         if not products.finite:
             raise_not_finite(block.pieces())
@@ -91,7 +104,20 @@ class Gram:
         return self.merged(other)
 
     def merged(self, other: Any, *, overwrite: bool = False) -> Gram:
-        """The summary of both sets of rows; `overwrite` may use this one's arrays up."""
+        """The summary of both sets of rows, as ``+`` gives it.
+
+        Parameters
+        ----------
+        other : Gram
+            Of other rows, by the same map.
+        overwrite : bool, default=False
+            This one's arrays may be used up.
+
+        Returns
+        -------
+        Gram
+            Of both; a block that both have counted raises.
+        """
         same_kind(self, other)
         schema = self.schema.united(other.schema)
         blocks = add_ranges(self.blocks, other.blocks)
@@ -155,7 +181,17 @@ class Gram:
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, with ±1 targets; errors are in units of all mass.
 
-        With `overwrite` the array of HᵀH is used up.
+        Parameters
+        ----------
+        intercept : bool
+            Take the moments about the weighted means.
+        overwrite : bool, default=False
+            The array of HᵀH may be used up.
+
+        Returns
+        -------
+        Moments
+            Of the rows so far.
         """
         products = self.products
         if self.schema.task != "targets":
@@ -165,11 +201,33 @@ class Gram:
         return moments
 
     def restored(self, moments: Moments) -> Gram:
-        """This summary again, after `moments(overwrite=True)` used it up; so are the moments."""
+        """This summary again, after `moments` used its array up; so are the moments.
+
+        Parameters
+        ----------
+        moments : Moments
+            What ``moments(overwrite=True)`` gave.
+
+        Returns
+        -------
+        Gram
+            With the raw products back in their array.
+        """
         return replace(self, products=replace(self.products, HH=moments.uncentred()))
 
     def with_classes(self, classes: Any) -> Gram:
-        """The same rows, with classes of which none has been seen as columns of zeros."""
+        """The same rows, with further classes as columns of zeros.
+
+        Parameters
+        ----------
+        classes : array
+            Classes of which no row has been seen.
+
+        Returns
+        -------
+        Gram
+            With a column for each of them.
+        """
         schema = self.schema.with_classes(classes)
         return replace(self, schema=schema, products=self._widened(schema))
 
@@ -179,17 +237,44 @@ class Gram:
         return self.products.widened(self.schema.columns_in(schema), schema.n_targets)
 
     def arrays(self) -> dict[str, Array]:
-        """What a file holds of it; only what lies below the diagonal of HᵀH means anything."""
+        """What a file holds of it.
+
+        Returns
+        -------
+        dict of str to array
+            HH, HT and TT of `products`; of HH what is below the diagonal, the rest means nothing.
+        """
         return {"HH": np.tril(self.products.HH), "HT": self.products.HT, "TT": self.products.TT}
 
     def counted(self) -> dict[str, Any]:
-        """What else a file holds: of which rows it is."""
+        """What else a file holds: of which rows it is.
+
+        Returns
+        -------
+        dict
+            The other attributes but the schema.
+        """
         names = ("blocks", "n_rows", "mass", "forgotten")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], schema: Schema, counted: Any) -> Gram:
-        """The summary that a file holds."""
+        """The summary that a file holds.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            What `arrays` gave.
+        schema : Schema
+            What their columns mean.
+        counted : dict
+            What `counted` gave.
+
+        Returns
+        -------
+        Gram
+            The one that was written.
+        """
         if np.triu(arrays["HH"], 1).any():
             raise ValueError("HH is not a lower triangle")
         return cls(
@@ -217,12 +302,29 @@ class Gram:
             raise ValueError("sums of squares are negative")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256."""
+        """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old one is replaced when the new one is complete.
+        """
         write_summary(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Gram:
-        """Read a file of `save`; one changed bit anywhere raises ValueError."""
+        """Read a file of `save`; one changed bit anywhere raises ValueError.
+
+        Parameters
+        ----------
+        path : path-like
+            File to read.
+
+        Returns
+        -------
+        Gram
+            The summary that was saved.
+        """
         return read_summary(path, {"Gram": cls})
 
 

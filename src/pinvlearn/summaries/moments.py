@@ -47,6 +47,23 @@ class Moments:
 
     ZᵀZ is what lies below the diagonal of G, and `diagonal`.  The rest of G is this object's own
     room for one Cholesky factor at a time, so that both fit into one p × p array.
+
+    Attributes
+    ----------
+    G : array of shape (p, p)
+        ZᵀZ below the diagonal; above it, room for one Cholesky factor.
+    diagonal : array of shape (p,)
+        The diagonal of ZᵀZ.
+    C : array of shape (p, t)
+        ZᵀY.
+    squares : array of shape (t,)
+        Squared norms of Y's columns.
+    H_mean, Y_mean : array
+        Weighted means that were taken away; zeros where there is no intercept.
+    total : float
+        Sum of the weights.
+    magnitude : float
+        Trace of the raw products: rounding errors are in units of it.
     """
 
     G: Array
@@ -64,6 +81,18 @@ class Moments:
 
         The factor is made in the upper triangle of G; the one that was there is gone, and is made
         again when it is asked for.  p³/3 flops.
+
+        Parameters
+        ----------
+        ridge : float
+            What is added to the diagonal.
+        shift : float
+            Share of the trace that is added as well where ZᵀZ + ridge is not definite.
+
+        Returns
+        -------
+        Factored
+            The factor, an estimate of the smallest eigenvalue, and whether there was a shift.
         """
         if self._made is None or self._made[0] != (ridge, shift):
             self._made = (ridge, shift), self._factored(ridge, shift)
@@ -89,6 +118,16 @@ class Moments:
 
         Whatever was there is lost.  What lies above the diagonal of the result is not symmetric
         to what lies below it: use the lower triangle.
+
+        Parameters
+        ----------
+        ridge : float
+            What is added to the diagonal.
+
+        Returns
+        -------
+        array of shape (p, p)
+            A view of G; use its lower triangle.
         """
         self._made = None
         for rows, strict in below_diagonal(self.G):
@@ -99,14 +138,31 @@ class Moments:
         return self.G.T
 
     def uncentred(self) -> Array:
-        """The raw products HᵀH, in the array of G, which is used up; errors are eps of them."""
+        """The raw products HᵀH, in the array of G, which is used up; errors are eps of them.
+
+        Returns
+        -------
+        array of shape (p, p)
+            HᵀH.
+        """
         HH = self.shifted(0.0)
         if self.H_mean.any():
             HH = blas("ger", HH)(self.total, self.H_mean, self.H_mean, a=HH, overwrite_a=True)
         return HH.T
 
     def one_norm(self, ridge: float) -> float:
-        """The 1-norm of ZᵀZ + ridge."""
+        """The 1-norm of ZᵀZ + ridge.
+
+        Parameters
+        ----------
+        ridge : float
+            What is added to the diagonal.
+
+        Returns
+        -------
+        float
+            The largest sum of absolute values in a column.
+        """
         sums = np.abs(self.diagonal + ridge)
         for rows, strict in below_diagonal(self.G):
             np.abs(strict, out=strict)

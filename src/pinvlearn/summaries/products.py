@@ -12,6 +12,7 @@ import numpy as np
 from pinvlearn._core.arrays import LEAST_ROWS, Array, IntArray, evaluate, slices
 from pinvlearn._core.blas import add_gram, blas, lapack
 from pinvlearn._core.products import gram, times
+from pinvlearn._core.threads import as_worker
 from pinvlearn.summaries.block import Block, wide_rows
 from pinvlearn.summaries.moments import Moments, panels
 
@@ -47,9 +48,20 @@ class Products:
 
         Features, ones and targets stand side by side, so that one syrk makes all products, in an
         array that is used again for the next rows: fresh memory costs more than a copy.
+
+        Parameters
+        ----------
+        block : Block
+            Checked rows with coded targets.
+
+        Returns
+        -------
+        Products
+            Of all its rows.
         """
         if block.sparse:
-            return cls._of_sparse(block)
+            with as_worker():  # compiled products would be shared out, and summed in another order
+                return cls._of_sparse(block)
         p, q = _widths(block)
         least, most = ROOM_ROWS
         size = min(max(ROOM_ENTRIES // q, least), most)
@@ -67,6 +79,18 @@ class Products:
         Memory is one square array and the features of a block, whatever the number of rows or
         threads.  Panels of the array do not overlap, and the order of additions to an entry is
         that of the rows, so the bits are those of one thread.
+
+        Parameters
+        ----------
+        blocks : iterable of Block
+            All with one map.
+        each : callable
+            ``each(function, slices)`` calls the function for every slice, by threads if it likes.
+
+        Returns
+        -------
+        Products
+            Of the rows of all blocks.
         """
         room = square = np.empty((0, 0))
         for block in blocks:
@@ -99,7 +123,18 @@ class Products:
 
     @classmethod
     def zeros(cls, p: int, t: int) -> Products:
-        """Those of no rows."""
+        """Those of no rows.
+
+        Parameters
+        ----------
+        p, t : int
+            Numbers of features and of targets.
+
+        Returns
+        -------
+        Products
+            All zero.
+        """
         return cls(np.zeros((p, p)), np.zeros((p, 1 + t)), np.zeros((1 + t, 1 + t)))
 
     def __add__(self, other: Products) -> Products:
@@ -112,7 +147,18 @@ class Products:
         return Products(self.HH * factor, self.HT * factor, self.TT * factor)
 
     def added(self, other: Products) -> Products:
-        """The sum in the arrays of this one, which whoever calls must own: no new p × p array."""
+        """The sum in the arrays of this one, which whoever calls must own: no new p × p array.
+
+        Parameters
+        ----------
+        other : Products
+            Of the same shapes.
+
+        Returns
+        -------
+        Products
+            This one.
+        """
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
             mine += theirs
         return self
@@ -132,11 +178,35 @@ class Products:
         return bool(np.isfinite(self.magnitude) and np.isfinite(self.TT).all())
 
     def combined(self, M: Array) -> Products:
-        """The products for targets T·M, of which the first column is again that of ones."""
+        """The products for other targets T·M.
+
+        Parameters
+        ----------
+        M : array of shape (1 + t, 1 + u)
+            Its first column is that of ones again.
+
+        Returns
+        -------
+        Products
+            For u targets, with the same HH.
+        """
         return Products(self.HH, self.HT @ M, M.T @ self.TT @ M)
 
     def widened(self, columns: IntArray, t: int) -> Products:
-        """The products for t targets, of which these are the given ones and the others zero."""
+        """The products for more targets, of which the new ones are zero.
+
+        Parameters
+        ----------
+        columns : integer array of shape (t,)
+            Where the targets of these products are among all.
+        t : int
+            Number of all targets.
+
+        Returns
+        -------
+        Products
+            For t targets, with the same HH.
+        """
         where = np.concatenate([[0], 1 + columns])
         HT, TT = np.zeros((len(self.HH), 1 + t)), np.zeros((1 + t, 1 + t))
         HT[:, where] = self.HT
@@ -146,7 +216,17 @@ class Products:
     def possible(self, rounding: float, before: Products) -> bool:
         """Whether these are the products of any rows: whether they are positive semidefinite.
 
-        Up to `rounding`, in units of the products `before` something was taken away.
+        Parameters
+        ----------
+        rounding : float
+            Up to this much, in units of `before`.
+        before : Products
+            The products from which something was taken away.
+
+        Returns
+        -------
+        bool
+            False where no rows have such products.
         """
         q, p = len(self.TT), len(self.HH)
         S = np.empty((q + p, q + p), order="F")
@@ -157,12 +237,22 @@ class Products:
         return bool(info == 0)
 
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
-        """What the normal equations need, about the weighted means if there is an intercept.
-
-        With `overwrite` the p × p products are centred in place and these are used up.
+        """What the normal equations need.
 
         The centred products lose the digits that the means hold in the raw ones; callers measure
         errors against `Moments.magnitude`, the size of the raw products, for that reason.
+
+        Parameters
+        ----------
+        intercept : bool
+            Take the moments about the weighted means.
+        overwrite : bool, default=False
+            Centre the p × p products in place; these are then used up.
+
+        Returns
+        -------
+        Moments
+            About the means, or about zero.
         """
         total = float(self.TT[0, 0])
         H_mean, Y_mean = self.HT[:, 0] / total, self.TT[0, 1:] / total

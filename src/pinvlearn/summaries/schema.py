@@ -34,16 +34,16 @@ class Schema:
         Inputs of the map.
     n_targets : int
         Target columns.
+    n_columns : int
+        Outputs of the map, once it is drawn.
+    fingerprint : str
+        Of the map; see `fingerprint`.  Empty where nothing had to be compared yet.
     one_target : bool
         Whether y had one dimension.
     classes : array or None
         Sorted classes, for the task "classes".
     feature_names : tuple of str or None
         Of the inputs.
-    n_columns : int
-        Outputs of the map, once it is drawn.
-    fingerprint : str
-        Of the map; see `fingerprint`.  Empty where nothing had to be compared yet.
     prepared : str or None
         Fingerprint of whatever made the inputs, such as a scaler fitted to some rows.
     class_weight : str or None
@@ -62,7 +62,18 @@ class Schema:
     class_weight: str | None = None
 
     def united(self, other: Schema) -> Schema:
-        """The schema of both, in which a class that one of them lacks is a column of zeros."""
+        """The schema of both, in which a class that one of them lacks is a column of zeros.
+
+        Parameters
+        ----------
+        other : Schema
+            Of another summary; what differs is named in an error.
+
+        Returns
+        -------
+        Schema
+            With the classes of both.
+        """
         for name, what in _COMPARED.items():
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
@@ -77,7 +88,18 @@ class Schema:
         return self.with_classes(other.classes)
 
     def with_classes(self, classes: Any) -> Schema:
-        """The schema with these classes as well."""
+        """The schema with these classes as well.
+
+        Parameters
+        ----------
+        classes : array
+            Numbers or strings, as the classes so far.
+
+        Returns
+        -------
+        Schema
+            With all of them, sorted.
+        """
         classes = as_classes(classes)
         if not len(classes) or np.array_equal(self.classes, classes):
             return self
@@ -90,17 +112,50 @@ class Schema:
         return replace(self, classes=both, n_targets=len(both))
 
     def columns_in(self, wider: Schema) -> Any:
-        """Where this schema's target columns are among those of a schema with more classes."""
+        """Where this schema's target columns are among those of a schema with more classes.
+
+        Parameters
+        ----------
+        wider : Schema
+            With all classes of this one, and perhaps more.
+
+        Returns
+        -------
+        integer array of shape (n_targets,)
+            A position for each target column.
+        """
         if self.task != "classes":
             return np.arange(self.n_targets)
         return np.searchsorted(wider.classes, self.classes)
 
     def of_map(self, drawn: Any) -> Schema:
-        """The schema of summaries of a drawn map, by which they are told apart."""
+        """The schema of summaries of a drawn map, by which they are told apart.
+
+        Parameters
+        ----------
+        drawn : FeatureMap
+            The map that features are made by.
+
+        Returns
+        -------
+        Schema
+            With its number of columns and its fingerprint.
+        """
         return replace(self, n_columns=int(drawn.n_columns), fingerprint=fingerprint(drawn))
 
     def coded(self, y: Any) -> Array:
-        """Target columns T: an indicator for each class or label, or the numbers themselves."""
+        """Target columns T: an indicator for each class or label, or the numbers themselves.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or (n, n_targets)
+            Targets as a user has them, all of known classes.
+
+        Returns
+        -------
+        array of shape (n, n_targets)
+            The columns T.
+        """
         if self.task == "classes":
             T = np.zeros((len(y), self.n_targets))
             T[np.arange(len(y)), self.codes(y)] = 1.0
@@ -110,11 +165,33 @@ class Schema:
         return np.asarray(y, dtype=np.float64).reshape(len(y), self.n_targets)
 
     def codes(self, y: Any) -> IntArray:
-        """The number of each row's class."""
+        """The number of each row's class.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            Known classes.
+
+        Returns
+        -------
+        integer array of shape (n,)
+            Positions in `classes`.
+        """
         return np.searchsorted(self.classes, np.asarray(y, dtype=self.classes.dtype))
 
     def signed(self, T: Array) -> Array:
-        """Targets Y as they are fitted: indicators as ±1, one column for two classes."""
+        """Targets Y as they are fitted: indicators as ±1, one column for two classes.
+
+        Parameters
+        ----------
+        T : array of shape (n, n_targets)
+            Columns as `coded` gives them.
+
+        Returns
+        -------
+        array of shape (n, t)
+            Y, of one column for two classes.
+        """
         if self.task == "targets":
             return T
         signs: Array = 2.0 * (T[:, 1:] if self._binary else T) - 1.0
@@ -134,12 +211,31 @@ class Schema:
         return self.task == "classes" and self.n_targets == 2
 
     def header(self) -> dict[str, Any]:
-        """All but the classes, for a file."""
+        """All but the classes, for a file.
+
+        Returns
+        -------
+        dict of str to object
+            The attributes by name.
+        """
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != _KEPT}
 
     @classmethod
     def from_header(cls, header: dict[str, Any], classes: Any) -> Schema:
-        """The schema that `header` was taken from."""
+        """The schema that `header` was taken from.
+
+        Parameters
+        ----------
+        header : dict of str to object
+            What `header` gave.
+        classes : array or None
+            The attribute that it leaves out.
+
+        Returns
+        -------
+        Schema
+            The one that was written.
+        """
         names = header["feature_names"]
         names = None if names is None else tuple(names)
         return cls(**{**header, "feature_names": names, "classes": classes})
@@ -321,6 +417,16 @@ def fingerprint(thing: Any) -> str:
 
     Two maps with the same fingerprint give the same features.  Functions count by their code and
     what they close over.
+
+    Parameters
+    ----------
+    thing : object
+        A map, or whatever else makes features.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     for piece in _pieces(thing, set()):

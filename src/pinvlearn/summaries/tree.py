@@ -133,13 +133,30 @@ class Tree:
         self._counted: Ranges = ()
 
     def add(self, summary: Summary) -> None:
-        """Take in one block, or a whole node of the tree that was merged elsewhere."""
+        """Take in one block, or a whole node of the tree that was merged elsewhere.
+
+        Parameters
+        ----------
+        summary : Gram or Triangle
+            Made with a `block_id`; a block that is already in raises.
+        """
         node = _node_of(summary)
         self._counted = add_ranges(self._counted, summary.blocks)
         self._sums.add(node, _Sum(summary, False))
 
     def counted(self, block_id: BlockId) -> bool:
-        """Whether a block is already in."""
+        """Whether a block is already in.
+
+        Parameters
+        ----------
+        block_id : (str, int)
+            Source and number.
+
+        Returns
+        -------
+        bool
+            True if its rows are in the sum.
+        """
         return counts(self._counted, block_id)
 
     @property
@@ -162,7 +179,13 @@ class Tree:
         return len(self.nodes)
 
     def result(self) -> Summary:
-        """The sum of all blocks so far; the tree stays as it is."""
+        """The sum of all blocks so far; the tree stays as it is.
+
+        Returns
+        -------
+        Gram or Triangle
+            The same bits in whatever order the blocks came.
+        """
         nodes = self.nodes
         if not nodes:
             raise ValueError("there are no blocks to merge; give at least one.")
@@ -173,12 +196,29 @@ class Tree:
         return spare.result() if len(nodes) > 1 else nodes[0] * 1.0
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint with the account of its making, whole or not at all."""
+        """Write a checkpoint with the account of its making, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old one is replaced when the new one is complete.
+        """
         write_summaries(self.nodes, path, what="checkpoint", record=self.record.header())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tree:
-        """Read a checkpoint; one changed bit anywhere raises ValueError."""
+        """Read a checkpoint; one changed bit anywhere raises ValueError.
+
+        Parameters
+        ----------
+        path : path-like
+            File to read.
+
+        Returns
+        -------
+        Tree
+            The one that was saved, to go on with.
+        """
         summaries, record = read_summaries(path, KINDS, what="checkpoint")
         with refused(Path(path), "checkpoint"):
             tree = cls(Record.from_header(record))
@@ -188,7 +228,18 @@ class Tree:
 
 
 def fold(summaries: Iterable[Summary]) -> Summary:
-    """Merge summaries of blocks along the tree over their ids, in whatever order they come."""
+    """Merge summaries of blocks along the tree over their ids, in whatever order they come.
+
+    Parameters
+    ----------
+    summaries : iterable of Gram or Triangle
+        Each of one block, made with a `block_id`.
+
+    Returns
+    -------
+    Gram or Triangle
+        The sum of all.
+    """
     tree = Tree()
     for summary in summaries:
         tree.add(summary)
@@ -196,7 +247,18 @@ def fold(summaries: Iterable[Summary]) -> Summary:
 
 
 def load_summary(path: str | os.PathLike[str]) -> Summary:
-    """Read a summary of either kind."""
+    """Read a summary of either kind.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that ``save`` of a summary has written.
+
+    Returns
+    -------
+    Gram or Triangle
+        The summary; one changed bit anywhere raises ValueError.
+    """
     summary: Summary = read_summary(path, KINDS)
     return summary
 

@@ -35,8 +35,13 @@ class Triangle:
     Attributes
     ----------
     R : array of shape (1 + p + t, 1 + p + t)
-    schema, blocks, n_rows, mass
-        As those of `Gram`.
+        The upper triangular factor.
+    schema : Schema
+        What its columns mean.
+    blocks : tuple of (source, first, one past the last)
+        Blocks that were counted; rows given without a `block_id` are in none.
+    n_rows : float
+        Rows counted, the decayed ones in part.
 
     See Also
     --------
@@ -52,7 +57,18 @@ class Triangle:
 
     @classmethod
     def of_block(cls, block: Block) -> Triangle:
-        """The summary of one block of rows."""
+        """The summary of one block of rows.
+
+        Parameters
+        ----------
+        block : Block
+            Checked rows with coded targets.
+
+        Returns
+        -------
+        Triangle
+            Of its rows; one that is not finite is named in an error.
+        """
         width = 1 + block.schema.n_columns + block.schema.n_targets
         R: Array = np.zeros((width, width))
         for piece in block.pieces(2 * MIN_BLOCK_ROWS):  # few merges, of which each costs p³
@@ -70,7 +86,20 @@ class Triangle:
         return self.merged(other)
 
     def merged(self, other: Any, *, overwrite: bool = False) -> Triangle:
-        """The summary of both sets of rows."""
+        """The summary of both sets of rows, as ``+`` gives it.
+
+        Parameters
+        ----------
+        other : Triangle
+            Of other rows, by the same map.
+        overwrite : bool, default=False
+            Ignored: nothing is used up.
+
+        Returns
+        -------
+        Triangle
+            Of both; a block that both have counted raises.
+        """
         same_kind(self, other)
         schema = self.schema.united(other.schema)
         blocks = add_ranges(self.blocks, other.blocks)
@@ -89,9 +118,21 @@ class Triangle:
         return replace(self, R=self.R * np.sqrt(decay), n_rows=self.n_rows * decay)
 
     def signed(self, intercept: bool) -> tuple[Array, Array, Array]:
-        """(R of Z, QᵀY, first row) for Z and ±1 targets Y, centred if there is an intercept.
+        """The R factor of Z with QᵀY for ±1 targets Y, centred if there is an intercept.
 
-        The first row is √Σw·[1, mean of Z, mean of Y].
+        Parameters
+        ----------
+        intercept : bool
+            Take Z and Y about their weighted means.
+
+        Returns
+        -------
+        R : array of shape (q, p)
+            The R factor of Z, with zeros below.
+        QY : array of shape (q, t)
+            QᵀY.
+        first : array of shape (1 + p + t,)
+            √Σw·[1, mean of Z, mean of Y].
         """
         p = self.schema.n_columns
         head = np.delete(np.arange(len(self.R)), np.arange(1, 1 + p))
@@ -102,7 +143,18 @@ class Triangle:
         return R[:, :p], R[:, p:], first
 
     def with_classes(self, classes: Any) -> Triangle:
-        """The same rows, with classes of which none has been seen as columns of zeros."""
+        """The same rows, with further classes as columns of zeros.
+
+        Parameters
+        ----------
+        classes : array
+            Classes of which no row has been seen.
+
+        Returns
+        -------
+        Triangle
+            With a column for each of them.
+        """
         schema = self.schema.with_classes(classes)
         return replace(self, schema=schema, R=self._widened(schema))
 
@@ -117,16 +169,43 @@ class Triangle:
         return R
 
     def arrays(self) -> dict[str, Array]:
-        """What a file holds of it."""
+        """What a file holds of it.
+
+        Returns
+        -------
+        dict of str to array
+            R alone.
+        """
         return {"R": self.R}
 
     def counted(self) -> dict[str, Any]:
-        """What else a file holds: of which rows it is."""
+        """What else a file holds: of which rows it is.
+
+        Returns
+        -------
+        dict
+            The other attributes but the schema.
+        """
         return {"blocks": self.blocks, "n_rows": self.n_rows}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], schema: Schema, counted: Any) -> Triangle:
-        """The summary that a file holds."""
+        """The summary that a file holds.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            What `arrays` gave.
+        schema : Schema
+            What their columns mean.
+        counted : dict
+            What `counted` gave.
+
+        Returns
+        -------
+        Triangle
+            The one that was written.
+        """
         return cls(arrays["R"], schema, ranges_from(counted["blocks"]), float(counted["n_rows"]))
 
     def check(self) -> None:
@@ -149,12 +228,29 @@ class Triangle:
         return float(np.sum(self.R[:, 1 : 1 + self.schema.n_columns] ** 2))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256."""
+        """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old one is replaced when the new one is complete.
+        """
         write_summary(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Triangle:
-        """Read a file of `save`; one changed bit anywhere raises ValueError."""
+        """Read a file of `save`; one changed bit anywhere raises ValueError.
+
+        Parameters
+        ----------
+        path : path-like
+            File to read.
+
+        Returns
+        -------
+        Triangle
+            The summary that was saved.
+        """
         return read_summary(path, {"Triangle": cls})
 
 

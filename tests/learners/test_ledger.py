@@ -776,6 +776,7 @@ class TestBlocks:
         with pytest.raises(ValueError, match="a checkpoint needs an integer"):
             clone(model).set_params(random_state=None).fit_blocks(blocks, checkpoint=file)
 
+    @pytest.mark.faults
     def test_killed_and_resumed(self, tmp_path):
         """SIGKILL at any moment; the fit that follows has the bits of one never killed."""
         script, checkpoint = tmp_path / "fit.py", tmp_path / "fit.npz"

@@ -1,0 +1,77 @@
+"""``pinvlearn report``: what a saved model is worth on a file, as one HTML page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pinvlearn.cli._errors import USAGE, UserError, guarded
+from pinvlearn.cli._options import FORMATS, Quiet, Seed, Target, check_writable
+from pinvlearn.cli._output import Output
+
+PAGES = (".html", ".htm")
+"""How the name of a page may end."""
+
+Page = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write a page (.html) that tells it all."),
+]
+
+
+@guarded
+def report(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What `pinvlearn fit` saved.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}, with the target.")],
+    target: Target = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write (.html).")
+    ] = Path("report.html"),
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page that tells what MODEL is worth on DATA.
+
+    Scores, calibration and confusion or intervals over the truth, importances, the path of alpha,
+    what was done to each column, how long it took, and what to try next. Rows that the model has
+    learned from are recognised and judged left out. The page is one file and needs no network.
+    """
+    from pinvlearn.cli import _completion, _data, _labels, _model, _updating
+    from pinvlearn.persistence import load
+    from pinvlearn.report.facts import learner_of
+    from pinvlearn.report.write import write_report
+
+    check_page(out)
+    if not model.is_file():
+        raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
+    output = Output(quiet=quiet)
+    fitted = load(model)
+    if _completion.is_completion(fitted) or _labels.predicts_labels(fitted):
+        raise UserError(
+            f"{model} predicts cells or any number of labels; a report is of one target.", USAGE
+        )
+    if not hasattr(fitted, "predict"):
+        raise UserError(f"{model} holds a transformer, which predicts nothing. Give a learner.")
+    rows = _data.read(data, output.note)
+    wanted = target or _updating.target_of(fitted, rows)
+    table, y = _data.split_target(rows, wanted, output.note)
+    X = _model.inputs_for(fitted, _data.Data(table), output.note)
+    labelled = hasattr(learner_of(fitted), "classes_")
+    y = _data.as_labels(y, least=1) if labelled else _data.as_quantities(y)
+    write_report(fitted, X, y, out, title=data.name, rng=seed)
+    output.note(f"the report is in {out}")
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a page that could not be written before any work is done."""
+    if path is not None:
+        check_writable(path, PAGES)
+
+
+def report_filled(path: Path, data: Path, out: Path, notes: Sequence[str]) -> None:
+    """Write what is in the gaps of a file now: both files are read, and nothing is assumed."""
+    from pinvlearn.cli import _data
+    from pinvlearn.report.write import write_imputation
+
+    before, after = (_data.read(file, lambda _: None).frame() for file in (data, out))
+    write_imputation(path, data.name, before, after, notes)

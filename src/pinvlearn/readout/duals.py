@@ -1,0 +1,172 @@
+"""Fits in terms of their rows: weights, freedom, and how far rounding can move what is left out.
+
+With Z the weighted and centred rows, ZZᵀ = U diag(values) Uᵀ and M = (ZZᵀ + alpha)⁻¹, a fit has the
+weights c = MY of its rows, the coefficients Zᵀc and the residuals alpha·c.  Row i left out errs by
+c_i / M_ii; the weights of the fit to the others are c - (c_i / M_ii)·m_i with m_i column i of M.
+
+Rows that are known up to E, and their products up to F, change that error to first order by
+
+    [m_iᵀ E b + (Zᵀm_i)ᵀ Eᵀ c + m_iᵀ F c] / M_ii,
+
+where b and c are coefficients and weights of the fit to the others: norms in their places bound it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class DualFit:
+    """What one alpha gives.
+
+    Attributes
+    ----------
+    weights : array of shape (m, t)
+        c = MY.
+    numerator, freedom, moved : arrays of shape (m, t), (m,) and (m, t)
+        The error of each row left out is the quotient of the first two, which rounding may have
+        moved by the third.
+    squares, free : array of shape (t,) and float
+        Sums of squared residuals and of freedom, both over alpha, or their limits.
+    """
+
+    weights: Array
+    numerator: Array
+    freedom: Array
+    moved: Array
+    squares: Array
+    free: float
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """A complete eigendecomposition of ZZᵀ.
+
+    Attributes
+    ----------
+    U : array of shape (m, k)
+        Orthonormal, but for the intercept's direction √w, which is taken out of it.
+    values : array of shape (k,)
+        Not below 0.
+    cut : float
+        Values at or below it are zero where there is no ridge.
+    noise, rounding : float
+        Absolute errors of ZZᵀ and of Z.
+    """
+
+    U: Array
+    values: Array
+    cut: float
+    noise: float = 0.0
+    rounding: float = 0.0
+
+    def gains(self, alpha: float) -> Array:
+        """1 / (values + alpha), without ridge in the directions above the cut-off alone."""
+        kept = self.values > self.cut if alpha == 0.0 else np.ones(len(self.values), dtype=bool)
+        return np.divide(1.0, self.values + alpha, out=np.zeros_like(self.values), where=kept)
+
+    def weights(self, targets: Array, alpha: float) -> Array:
+        """c = MY for weighted targets; without ridge the shortest that fits best."""
+        return weights_of(self.U, self.gains(alpha), self.U.T @ targets)
+
+    def fits(self, targets: Array, alphas: Array) -> list[DualFit]:
+        """The fit to weighted targets for each alpha, all from three products with U."""
+        UY, squares = self.U.T @ targets, np.square(self.U)
+        gains = [self.gains(float(alpha)) for alpha in alphas]
+        found = self._fits(UY, squares, gains, gains, alphas)
+        for i, alpha in enumerate(alphas):
+            null = np.asarray(gains[i] == 0.0, dtype=np.float64)
+            if alpha == 0.0 and null.any():
+                (rest,) = self._fits(UY, squares, [null], [gains[i]], np.zeros(1))
+                found[i] = self._limit(found[i], rest, gains[i])
+        return found
+
+    def _limit(self, ridge: DualFit, rest: DualFit, gains: Array) -> DualFit:
+        """Without ridge: residuals over freedom for rows that others determine, and the limit of
+        that quotient, the weights of the shortest fit, for rows that do not.
+
+        Which a row is the cut-off says, as it would of the fit without that row.
+        """
+        least = self.values[gains > 0.0].min(initial=np.inf)
+        others = rest.freedom > self.cut / least
+        whole = rest if rest.free > 0.5 else ridge
+        return DualFit(
+            ridge.weights,
+            np.where(others[:, None], rest.numerator, ridge.numerator),
+            np.where(others, rest.freedom, ridge.freedom),
+            np.where(others[:, None], rest.moved, ridge.moved),
+            whole.squares,
+            whole.free,
+        )
+
+    def _fits(
+        self,
+        UY: Array,
+        squares: Array,
+        gains: list[Array],
+        inverses: list[Array],
+        alphas: Array,
+    ) -> list[DualFit]:
+        """Fits with M = U diag(gains) Uᵀ.
+
+        `inverses` are the gains that coefficients come from: the same, but for residuals.
+        """
+        (k, t), m = UY.shape, len(self.U)
+        G, inverse = np.stack(gains, axis=1), np.stack(inverses, axis=1)
+        side = self.values[:, None] * inverse**2
+        c = (self.U @ (G[:, :, None] * UY[:, None, :]).reshape(k, -1)).reshape(m, -1, t)
+        diagonal = squares @ G
+        share = _reciprocal(diagonal)[:, :, None]
+        errors = np.abs(c) * share
+
+        def norms(by: Array) -> tuple[Array, Array]:
+            """Of a column of M or its like, and of what the fit to the other rows has of it."""
+            own = np.sqrt(squares @ by)[:, :, None]
+            return own, np.sqrt(by.T @ UY**2) + errors * own
+
+        columns, weights = norms(G**2)
+        moved = 4.0 * EPS * weights * (1.0 + alphas[:, None] * columns)
+        if self.rounding:
+            sides, coef = norms(side)
+            moved += self.rounding * (columns * coef + sides * weights)
+        if self.noise:
+            inner, dual = (columns, weights) if inverses is gains else norms(inverse**2)
+            moved += self.noise * (columns * dual + inner * weights)
+        moved *= share
+        return [
+            DualFit(
+                c[:, i],
+                c[:, i],
+                diagonal[:, i],
+                moved[:, i],
+                np.square(c[:, i]).sum(axis=0),
+                float(diagonal[:, i].sum()),
+            )
+            for i in range(len(gains))
+        ]
+
+
+def weights_of(U: Array, gains: Array, UY: Array) -> Array:
+    """c = MY with M = U diag(gains) Uᵀ."""
+    c: Array = U @ (gains[:, None] * UY)
+    return c
+
+
+def moved_by_noise(noise: float, alpha: float, m: Array, c: Array, diagonal: Array) -> Array:
+    """How far an error of ZZᵀ moves c_i / M_ii, from the norms m of the columns of M."""
+    m, share = m[:, None], _reciprocal(diagonal)[:, None]
+    weights = np.linalg.norm(c, axis=0) + np.abs(c) * share * m
+    moved: Array = (2.0 * noise * m + 4.0 * EPS * (1.0 + alpha * m)) * weights * share
+    return moved
+
+
+def _reciprocal(x: Array) -> Array:
+    """1 / x, and 0 where a row has no freedom: it keeps its target."""
+    return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0.0)

@@ -1,0 +1,224 @@
+"""Decompositions of all of a kernel matrix, and the fits that follow from them.
+
+Rows x_i with weights w_i and targets y_i are fitted by (K + alpha/w)u + b = Y and Σu = 0.  With K
+and Y multiplied by the roots of the weights this is (K + alpha)c + √w·b = Y, and the intercept b
+takes the direction of √w out of K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.blas import blas, lapack
+from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise
+from pinvlearn.readout.problem import EPS
+from pinvlearn.readout.solvers import TOLERANCE
+
+REFINEMENTS = 4
+
+MAX_HALVINGS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """Rows of positive weight: their kernel values and targets, times the roots of the weights.
+
+    Whoever decomposes K uses it up; `size` is its Frobenius norm, eps of which is what rounding the
+    entries comes to.
+    """
+
+    K: Array
+    Y: Array
+    root: Array
+    intercept: bool
+    size: float
+
+    @classmethod
+    def of(cls, K: Array, Y: Array, root: Array, intercept: bool) -> KernelRows:
+        """From kernel values, which are overwritten."""
+        if (root != 1.0).any():
+            K *= np.outer(root, root)
+        return cls(K, Y, root, intercept, float(np.linalg.norm(K)))
+
+    @property
+    def targets(self) -> Array:
+        """√w·Y."""
+        return self.root[:, None] * self.Y
+
+    @property
+    def unit(self) -> Array:
+        """√w over its norm; zeros without an intercept."""
+        return self.root / np.linalg.norm(self.root) * self.intercept
+
+    def error(self, noise: float, weights: Array) -> float:
+        """How far an error of K moves the outputs, in units of the targets' spread.
+
+        To first order that is alpha(K + alpha)⁻¹ times the error times the weights.
+        """
+        targets, unit = self.targets, self.unit
+        spread = np.linalg.norm(targets - np.outer(unit, unit @ targets), axis=0)
+        moved = noise * np.linalg.norm(weights, axis=0)
+        return float((moved / np.where(spread > 0.0, spread, 1.0)).max())
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFit:
+    """A fit, its intercepts, and the relative error of its outputs, rounding of K included."""
+
+    dual: DualFit
+    offset: Array
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The eigendecomposition of K less what the intercept takes: a fit for every alpha.
+
+    `mean` is K times the unit vector √w, and `largest` the largest eigenvalue of K itself.
+    """
+
+    rows: KernelRows
+    duals: Duals
+    mean: Array
+    largest: float
+
+    @classmethod
+    def of(cls, rows: KernelRows, rounding: float) -> Spectrum:
+        """About 9n³ flops; K is overwritten.  `rounding` is the relative error of its entries."""
+        K, unit = rows.K, rows.unit
+        mean = K @ unit
+        half = mean - 0.5 * (unit @ mean) * unit
+        for left, right in ((unit, half), (half, unit)):
+            K = blas("ger", K)(-1.0, left, right, a=K.T, overwrite_a=True).T
+        values, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
+        least, largest = float(values[0]), float(values[-1])
+        _check_definite(least, largest, len(values), rounding)
+        Q -= np.outer(unit, unit @ Q)
+        noise = max(EPS * rows.size, -least)
+        duals = Duals(Q, values.clip(min=0.0), len(values) * noise, noise)
+        if rows.intercept:
+            largest = _largest_of_arrow(float(unit @ mean), Q.T @ mean, duals.values)
+        return cls(rows, duals, mean, max(largest, 0.0))
+
+    def fits(self, alphas: Array) -> list[KernelFit]:
+        """The fit for each alpha."""
+        rows, duals, found = self.rows, self.duals, []
+        targets, size = rows.targets, float(np.linalg.norm(rows.root))
+        for alpha, fit in zip(alphas, duals.fits(targets, alphas), strict=True):
+            offset = (rows.unit @ targets - self.mean @ fit.weights) / size * rows.intercept
+            error = rows.error(duals.noise, fit.weights)
+            if alpha == 0.0:  # what is cut off turns by so much
+                error += duals.noise / duals.values[duals.values > duals.cut].min(initial=np.inf)
+            found.append(KernelFit(fit, offset, error))
+        return found
+
+
+def _check_definite(least: float, largest: float, n: int, rounding: float) -> None:
+    if least < -100.0 * n * rounding * max(largest, 1e-300):
+        raise np.linalg.LinAlgError(
+            f"The kernel matrix is indefinite: its smallest eigenvalue is {least:.3g}, its largest "
+            f"{largest:.3g}. Use a positive semidefinite kernel, or a larger alpha than "
+            f"{-least:.3g}."
+        )
+
+
+def _largest_of_arrow(corner: float, arms: Array, values: Array) -> float:
+    """Largest eigenvalue of [[corner, armsᵀ], [arms, diag(values)]], by its secular equation."""
+    low, squares = max(corner, float(values.max())), arms**2
+    high = low + float(np.sqrt(squares.sum()))
+    for _ in range(MAX_HALVINGS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        above = middle - corner > np.sum(squares / (middle - values))
+        low, high = (low, middle) if above else (middle, high)
+    return high
+
+
+def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> KernelFit | None:
+    """The fit for one alpha by a Cholesky factor of K + alpha, refined where that helps.
+
+    n³/3 flops, and 2n³/3 for leave-one-out.  None where K + alpha is singular to rounding: K is
+    then as it was, and otherwise overwritten.
+    """
+    K, root = rows.K, rows.root
+    A, diagonal = K.T, np.diagonal(K).copy()  # symmetric, so A is Fortran order without a copy
+    A[np.diag_indices_from(A)] += alpha
+    norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
+    L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True, clean=False)
+    smallest = lapack("pocon", A)(L, norm, uplo="L")[0] * norm if info == 0 else 0.0
+    noise = EPS * rows.size
+    if not smallest > len(K) * noise:
+        A[np.diag_indices_from(A)] = diagonal
+        _mirror(K)
+        return None
+    both = np.column_stack([rows.targets, root])
+    solved = scipy.linalg.cho_solve((L, True), both, check_finite=False)
+    error = noise / smallest
+    if error > TOLERANCE:
+        shift = (diagonal + alpha - np.diagonal(L))[:, None]
+        solved, error = _refined(A, L, shift, both, solved)
+    ones = solved[:, -1]
+    weights, offset = bordered(solved[:, :-1], ones, root, rows.intercept)
+    error = max(error, rows.error(noise, weights))
+    if not leave_one_out:
+        nothing = np.empty(0)
+        return KernelFit(DualFit(weights, weights, nothing, nothing, nothing, 0.0), offset, error)
+    inverse, _ = lapack("potri", L)(L, lower=True, overwrite_c=True)
+    freedom = np.diagonal(inverse).copy()
+    if rows.intercept:
+        freedom -= ones**2 / (root @ ones)
+    # a bound on the norms of the inverse's columns, and they themselves where it is not enough
+    columns = np.sqrt(freedom.clip(min=0.0) / smallest)
+    moved = moved_by_noise(noise, alpha, columns, weights, freedom)
+    if (moved > TOLERANCE * np.abs(rows.targets).max(axis=0)).any():
+        columns = _column_norms(inverse, ones * rows.intercept, root @ ones)
+        moved = moved_by_noise(noise, alpha, columns, weights, freedom)
+    squares = np.square(weights).sum(axis=0)
+    dual = DualFit(weights, weights, freedom, moved, squares, float(freedom.sum()))
+    return KernelFit(dual, offset, error)
+
+
+def _column_norms(inverse: Array, ones: Array, total: float) -> Array:
+    """Norms of the columns of an inverse, given by its lower triangle, less ones·onesᵀ / total."""
+    _mirror(inverse)
+    M = blas("ger", inverse)(-1.0 / total, ones, ones, a=inverse, overwrite_a=True)
+    norms: Array = np.sqrt(np.einsum("ij,ij->j", M, M))
+    return norms
+
+
+def _refined(A: Array, L: Array, shift: Array, both: Array, solved: Array) -> tuple[Array, float]:
+    """Solutions corrected by residuals from K, in the upper triangle of its factor's array.
+
+    On the diagonal there is the factor's own, which `shift` makes good.
+    """
+    size, changes = max(abs(float(np.sum(solved * both))), 1e-300), [1.0]
+    for _ in range(REFINEMENTS):
+        residual = both - blas("symm", A)(1.0, A, solved, lower=False) - shift * solved
+        step = scipy.linalg.cho_solve((L, True), residual, check_finite=False)
+        solved = solved + step
+        changes.append(float(np.sqrt(abs(np.sum(step * residual)) / size)))
+        if changes[-1] <= TOLERANCE or changes[-1] > 0.5 * changes[-2]:
+            break
+    return solved, changes[-1] * min(changes[-1] / changes[-2], 1.0)
+
+
+def _mirror(K: Array, tile: int = 256) -> None:
+    """Copy the lower triangle onto the upper, in place."""
+    for start in range(0, len(K), tile):
+        stop = min(start + tile, len(K))
+        corner = np.tril(K[start:stop, start:stop])
+        K[start:stop, start:stop] = corner + np.tril(corner, -1).T
+        K[start:stop, stop:] = K[stop:, start:stop].T
+
+
+def bordered(solved: Array, ones: Array, root: Array, intercept: bool) -> tuple[Array, Array]:
+    """Weights and intercepts from M·Y and M·√w with M = (K + alpha)⁻¹."""
+    if not intercept:
+        return solved, np.zeros(solved.shape[1])
+    offset = (root @ solved) / (root @ ones)
+    return solved - np.outer(ones, offset), offset

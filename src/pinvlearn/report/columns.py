@@ -1,0 +1,135 @@
+"""What a pipeline does to each column of a table before the learner sees it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+
+from pinvlearn.report.markup import number
+
+MOST_LEVELS = 6
+"""Levels of a category that are named."""
+
+
+@dataclass(frozen=True)
+class ColumnStory:
+    """A column: its name, how many of the rows lack it, and what is done to it, in order."""
+
+    name: str
+    gaps: int
+    steps: tuple[str, ...]
+
+
+def column_stories(model: Any, X: Any) -> list[ColumnStory]:
+    """One for each column of X, in their order; none where X is sparse, with columns unnamed."""
+    if not hasattr(X, "columns"):
+        return []
+    treated: dict[str, list[str]] = {str(name): [] for name in X.columns}
+    used: set[str] = set()
+    for name, said in _steps_of(model, [str(name) for name in X.columns]):
+        used.add(name)
+        treated[name] += [said] if said else []
+    gaps = X.isna().sum() if hasattr(X, "isna") else None
+    stories = []
+    for position, (name, steps) in enumerate(treated.items()):
+        done = steps or ["used as it is" if name in used else "left out"]
+        count = 0 if gaps is None else int(gaps.iloc[position])
+        stories.append(ColumnStory(name, count, tuple(done)))
+    return stories
+
+
+def _steps_of(model: Any, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of a column and what is done to it."""
+    steps = [step for _, step in model.steps[:-1]] if isinstance(model, Pipeline) else []
+    if steps and isinstance(steps[0], ColumnTransformer):
+        for _, transformer, columns in steps[0].transformers_:
+            chosen = [name if isinstance(name, str) else names[name] for name in columns]
+            if transformer != "drop":
+                yield from _told(transformer, chosen)
+    elif steps:
+        for step in steps:
+            yield from _told(step, names)
+    else:
+        yield from ((name, "") for name in names)
+
+
+def _told(transformer: Any, names: list[str]) -> Iterator[tuple[str, str]]:
+    if isinstance(transformer, str):  # "passthrough"
+        yield from ((name, "") for name in names)
+        return
+    parts = [step for _, step in transformer.steps] if isinstance(transformer, Pipeline) else None
+    for step in parts or [transformer]:
+        tell = TELLERS.get(type(step), _named)
+        for position, name in enumerate(names):
+            yield name, tell(step, position)
+
+
+def _named(step: Any, position: int) -> str:
+    return type(step).__name__
+
+
+def _imputed(step: SimpleImputer, position: int) -> str:
+    value = step.statistics_[position]
+    said = f"“{value}”" if isinstance(value, str) else number(float(value))
+    how = "" if step.strategy == "constant" else f", the {step.strategy.replace('_', ' ')}"
+    return f"gaps filled with {said}{how}"
+
+
+def _standardised(step: StandardScaler, position: int) -> str:
+    said = []
+    if step.with_mean:
+        said.append(f"mean {number(float(step.mean_[position]))} subtracted")
+    if step.with_std:
+        said.append(f"divided by {number(float(step.scale_[position]))}")
+    return ", ".join(said)
+
+
+def _scaled(step: MaxAbsScaler, position: int) -> str:
+    return f"divided by {number(float(step.scale_[position]))}, its largest entry"
+
+
+def _function(step: FunctionTransformer, position: int) -> str:
+    """What a ColumnTransformer passes through has no function."""
+    return "" if step.func is None else f"function {getattr(step.func, '__name__', step.func)}"
+
+
+def _encoded(step: OneHotEncoder, position: int) -> str:
+    levels = [str(level) for level in step.categories_[position]]
+    rare = getattr(step, "infrequent_categories_", None)
+    pooled = [] if rare is None or rare[position] is None else [str(r) for r in rare[position]]
+    own = [level for level in levels if level not in set(pooled)]
+    said = f"one input for each of {len(own)} levels: {_some(own)}"
+    return said + (f"; {len(pooled)} rare ones share one: {_some(pooled)}" if pooled else "")
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - MOST_LEVELS
+    return ", ".join(names[:MOST_LEVELS]) + (f" and {more} more" if more > 0 else "")
+
+
+TELLERS: dict[type, Callable[[Any, int], str]] = {
+    FunctionTransformer: _function,
+    SimpleImputer: _imputed,
+    StandardScaler: _standardised,
+    MaxAbsScaler: _scaled,
+    OneHotEncoder: _encoded,
+}
+"""What a step does to the column at a position; of any other step its name is told."""
+
+
+def idlike(X: Any) -> list[str]:
+    """Columns of texts in which every row has a value of its own."""
+    if not hasattr(X, "columns") or len(X) < 20:
+        return []
+    return [
+        str(name)
+        for name in X.columns
+        if np.asarray(X[name]).dtype.kind in "OUT" and X[name].nunique() == len(X)
+    ]

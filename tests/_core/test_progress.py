@@ -1,0 +1,35 @@
+"""Progress is drawn on a terminal, wiped, and silent elsewhere."""
+
+import pytest
+
+from pinvlearn._core.progress import progress
+
+
+class Terminal:
+    def __init__(self, *, tty: bool) -> None:
+        self.text, self.tty = "", tty
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return self.tty
+
+
+def test_progress_is_drawn_on_a_terminal_and_wiped() -> None:
+    out = Terminal(tty=True)
+    with progress(4, stream=out) as show:
+        show(1, "adaptive")
+        assert "1/4 adaptive" in out.text
+    assert out.text.endswith("\r\x1b[2K")
+
+
+@pytest.mark.parametrize(("tty", "quiet"), [(False, False), (True, True)])
+def test_progress_is_silent_elsewhere(tty, quiet) -> None:
+    out = Terminal(tty=tty)
+    with progress(4, stream=out, quiet=quiet) as show:
+        show(1, "adaptive")
+    assert out.text == ""

@@ -1,0 +1,69 @@
+"""`pinvlearn predict`: what Python would predict, in any format, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pinvlearn
+from commands import SMALL, fails, ok
+
+
+def test_predict_agrees_with_python(table, csv, model) -> None:
+    lines = ok("predict", model, csv).stdout.splitlines()
+    frame = table.drop(columns=["kind", "void"]).astype({"b": float, "flag": float})
+    frame["colour"] = frame["colour"].astype(object).where(frame["colour"].notna(), np.nan)
+    expected = pinvlearn.load(model).predict(frame)
+    assert lines == ["prediction", *expected]
+    assert np.mean(expected == table["kind"]) > 0.8
+
+
+def test_predict_probabilities_to_a_file(table, csv, model) -> None:
+    result = ok("predict", model, csv, "--proba", "--out", "preds.csv")
+    assert result.stdout == ""
+    predicted = pd.read_csv("preds.csv")
+    assert list(predicted) == ["prediction", "p_high", "p_low"]
+    np.testing.assert_allclose(predicted["p_high"] + predicted["p_low"], 1.0)
+    likely = np.where(predicted["p_high"] > predicted["p_low"], "high", "low")
+    assert (likely == predicted["prediction"]).all()
+
+
+@pytest.mark.parametrize("ending", ["tsv", "parquet"])
+def test_predict_writes_other_formats(ending, csv, model) -> None:
+    out = f"preds.{ending}"
+    ok("predict", model, csv, "--out", out)
+    read = pd.read_parquet(out) if ending == "parquet" else pd.read_csv(out, sep="\t")
+    assert read["prediction"].tolist() == ok("predict", model, csv).stdout.split()[1:]
+
+
+def test_unseen_categories_and_new_gaps_are_no_obstacle(table, model) -> None:
+    table.loc[0, "colour"] = "violet"
+    table.loc[1, "b"] = np.nan
+    table.to_csv("new.csv", index=False)
+    assert len(ok("predict", model, "new.csv").stdout.split()) == 121
+
+
+def test_columns_missing_at_predict(table, model) -> None:
+    table.drop(columns=["a", "colour"]).to_csv("t.csv", index=False)
+    message = fails(1, "predict", model, "t.csv")
+    assert "lacks 2 of the 5 columns that the model learned from: a, colour" in message
+
+
+def test_words_where_numbers_were_learned(table, model) -> None:
+    table["a"] = "many"
+    table.to_csv("t.csv", index=False)
+    assert "column 'a' holds 'many'" in fails(1, "predict", model, "t.csv")
+
+
+def test_wrong_model_file(csv, model) -> None:
+    assert "not a model file of pinvlearn" in fails(1, "predict", csv, csv)
+    assert "no model file absent.skops" in fails(2, "predict", "absent.skops", csv)
+
+
+def test_predict_output_must_have_a_known_ending(csv, model) -> None:
+    assert "must end in one of .csv" in fails(2, "predict", model, csv, "--out", "p.xlsx")
+    assert "must end in one of .png" in fails(2, "compare", csv, "--plot", "p.foo")
+
+
+def test_probabilities_of_a_regressor(csv) -> None:
+    ok("fit", csv, "--target", "amount", *SMALL)
+    assert "needs a classifier" in fails(2, "predict", "model.skops", csv, "--proba")

@@ -1,0 +1,66 @@
+"""Radial functions of rows, dense and sparse, near the centres and far away."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.spatial.distance as distance
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from matrices import sparse
+from pinvlearn.features.radial import RADIAL, RadialBasis
+
+RNG = np.random.default_rng(0)
+
+
+X = RNG.standard_normal((30, 4))
+
+
+METRIC = {"rbf": "sqeuclidean", "laplacian": "cityblock", "exponential": "euclidean"}
+
+
+def test_every_radial_function_is_compared():
+    assert METRIC.keys() == RADIAL.keys()
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_radial_functions(kernel, dtype):
+    C = X[:6]
+    H = RadialBasis(C.astype(dtype), 0.3, kernel)(X.astype(dtype))
+    assert H.dtype == dtype
+    expected = np.exp(-0.3 * distance.cdist(X, C, METRIC[kernel]))
+    np.testing.assert_allclose(H, expected, atol=50 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize("forms", [("csr", "csr"), ("csr", "dense"), ("dense", "csr")])
+def test_radial_functions_of_sparse_rows(kernel, forms):
+    S = sparse(30, 8).toarray()
+    rows, centers = (
+        scipy.sparse.csr_array(A) if form == "csr" else A
+        for A, form in zip((S, S[:6]), forms, strict=True)
+    )
+    H = RadialBasis(centers, 0.3, kernel)(rows)
+    expected = np.exp(-0.3 * distance.cdist(S, S[:6], METRIC[kernel]))
+    np.testing.assert_allclose(H, expected, atol=1e-14)
+
+
+@given(
+    shift=st.floats(-1e6, 1e6),
+    Z=arrays(float, (5, 3), elements=st.floats(-3, 3)),
+)
+def test_gaussians_keep_their_digits_far_from_the_origin(shift, Z):
+    """‖x‖² - 2x·c + ‖c‖² loses shift²·eps of the exponent; about the mean it loses shift·eps."""
+    C = Z[:2] + shift
+    H = RadialBasis(C, 0.5)(Z + shift)
+    expected = np.exp(-0.5 * distance.cdist(Z + shift, C, "sqeuclidean"))
+    np.testing.assert_allclose(H, expected, atol=1e-12)
+    assert H.max() <= 1.0 + 1e-12
+
+
+def test_rows_that_are_centres_give_one():
+    H = RadialBasis(X[:6], 100.0)(X[:6])
+    np.testing.assert_allclose(np.diagonal(H), 1.0, atol=1e-12)
