@@ -50,14 +50,20 @@ def _steps_of(model: Any, names: list[str]) -> Iterator[tuple[str, str]]:
     steps = [step for _, step in model.steps[:-1]] if isinstance(model, Pipeline) else []
     if steps and isinstance(steps[0], ColumnTransformer):
         for _, transformer, columns in steps[0].transformers_:
-            chosen = [name if isinstance(name, str) else names[name] for name in columns]
             if transformer != "drop":
-                yield from _told(transformer, chosen)
+                yield from _told(transformer, _chosen(columns, names))
     elif steps:
         for step in steps:
             yield from _told(step, names)
     else:
         yield from ((name, "") for name in names)
+
+
+def _chosen(columns: Any, names: list[str]) -> list[str]:
+    """Names of the columns of a transformer, which has them by name, by place or in a row."""
+    if isinstance(columns, slice):
+        return names[columns]
+    return [name if isinstance(name, str) else names[name] for name in columns]
 
 
 def _told(transformer: Any, names: list[str]) -> Iterator[tuple[str, str]]:
