@@ -7,7 +7,7 @@ of the value in 60 digits, or if it is refused with a ValueError.  A method that
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("mpmath")
 
 import mpmath
+
 from attacks.nasty import (
     DIGITS,
     EPS,
@@ -25,7 +26,6 @@ from attacks.nasty import (
     norm,
     solutions,
 )
-
 from pinvlearn import ELMRegressor, FastPCA, PinvRegressor, Tolerance, lstsq, pinv, svd
 
 WHOLE = ("auto", "exact", "gram")
@@ -46,15 +46,17 @@ PROMISED = 1e-8
 """Relative error of predictions that `auto` promises."""
 
 
-@dataclass(frozen=True)
 class Target:
-    """A matrix, its decomposition in 60 digits, and right-hand sides to go with it."""
+    """A matrix and a right-hand side to go with it."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    @property
+    @cached_property
     def A(self) -> np.ndarray:
-        return MATRICES[self.name]()
+        A = MATRICES[self.name]()
+        A.setflags(write=False)
+        return A
 
     @property
     def eps(self) -> float:
@@ -65,7 +67,7 @@ class Target:
         """What this size may lose to rounding, relative to the norm of the matrix."""
         return SLACK * self.eps * sum(self.A.shape)
 
-    @property
+    @cached_property
     def y(self) -> np.ndarray:
         """A sum of the columns with noise, of entries near one."""
         rng = np.random.default_rng(9)
@@ -284,7 +286,7 @@ def check(name: str, record_property) -> None:
     assert not failed, "\n".join(failed)
 
 
-@pytest.mark.parametrize("name", list(MATRICES)[::7])
+@pytest.mark.parametrize("name", ["Läuchli, 1e-9", "duplicated columns", "float32, denormal"])
 def test_some(name: str, record_property) -> None:
     check(name, record_property)
 
