@@ -52,7 +52,7 @@ COMPARED = {
     "accuracy": Summary(
         "SVC, boosted trees",
         r"Mean accuracy.*",
-        "Slower than SVC throughout; trees are more accurate on four sets, SVC on one, both on one.",
+        "Slower than SVC throughout; trees are more accurate on four sets, SVC on one.",
     ),
     "regression": Summary(
         "SVR, boosted trees",
@@ -70,12 +70,12 @@ COMPARED = {
     "speed-loo": Summary(
         "RidgeCV",
         r"The path is .*",
-        "Small ridges need all rows decomposed, which costs more fits.",
+        "Small ridges need all rows decomposed: more fits.",
     ),
     "speed-learning": Summary(
         "LAPACK's SVD, sklearn Ridge",
         r"both at alpha = 1e-10.*?: (\d+ of \d+ sets)",
-        "scikit-learn's ridge is faster: it neither measures nor refines. Without a ridge QR is due.",
+        "scikit-learn's ridge, which neither measures nor refines its error, is faster.",
     ),
     "speed-streaming": Summary(
         "kernels and SVD",
