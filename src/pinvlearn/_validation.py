@@ -362,19 +362,27 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     return y
 
 
-def check_symmetric(K: Matrix) -> None:
-    """A precomputed kernel of the training rows must be square and symmetric."""
+def check_symmetric(K: Matrix) -> Matrix:
+    """A precomputed kernel of the training rows must be square and symmetric.
+
+    It is returned in the precision that its entries have: float32 where all are float32 numbers.
+    """
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"A precomputed kernel must be square for fit; its shape is {K.shape}. For predict "
             "give the kernel of new rows against all training rows."
         )
+    size, single = max_abs(K), np.finfo(np.float32)
+    if float(single.tiny) < size < float(single.max) and not (K.astype(np.float32) != K).any():
+        K = K.astype(np.float32, copy=False)
+    eps = single.eps if K.dtype == np.float32 else 0.0
     difference = float(abs(K - K.T).max())
-    if difference > 1e-8 * float(abs(K).max()):
+    if difference > max(1e-8, 10.0 * float(eps)) * size:
         raise ValueError(
             "A precomputed kernel must be symmetric; K and its transpose differ by up to "
             f"{difference:.3g}."
         )
+    return K
 
 
 def check_kernel_matrix(K: Any) -> int:

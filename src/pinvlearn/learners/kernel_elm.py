@@ -161,6 +161,7 @@ class _KernelELM(ReadoutEstimator):
             intercept=task.intercept,
             alpha=task.alpha,
             score=task.score,
+            rounding=task.rounding,
         )
         return every, None, solved
 
@@ -203,8 +204,7 @@ class _KernelELM(ReadoutEstimator):
     def _kernel_matrix(self, X: Matrix) -> Any:
         """The kernel matrix of the training rows, to be asked for blocks."""
         if self.kernel == "precomputed":
-            check_symmetric(X)
-            return as_kernel_matrix(to_dense(X))
+            return as_kernel_matrix(to_dense(check_symmetric(X)))
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, (*KERNELS, "precomputed"))
         gamma = kernel_width(X, self.gamma)

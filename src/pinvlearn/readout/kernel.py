@@ -11,6 +11,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import lapack
+from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
 from pinvlearn.readout.duals import norms_of
@@ -76,6 +77,11 @@ class KernelTask:
     def n(self) -> int:
         """Number of rows."""
         return len(self.Y)
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of kernel values."""
+        return precision(self.K)
 
     def tiles(self) -> Iterator[tuple[slice, Array]]:
         """All of K in blocks of rows."""

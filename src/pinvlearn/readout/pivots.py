@@ -51,7 +51,7 @@ def solve_randomized(
 
     Predictions go through φ(x) = k(x, X) U D^(-1/2), or by Eq. (20) where not `consistent`.
     """
-    K = task.whole()
+    K = task.whole(getattr(task.K, "dtype", np.float64))
 
     def sample(k: int) -> tuple[Array, Any]:
         found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
