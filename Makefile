@@ -23,7 +23,7 @@ demo: $(VENV)/extras-cli,plot
 test: $(VENV)/group-test
 	$(PYTEST)
 
-# Every case of every product table, of which `make test` takes all pairs.
+# Every case of every table, of which `make test` takes a part: of products, all pairs.
 test-all: $(VENV)/group-test
 	$(PYTEST) -m "not spark and not faults and not attacks and not browser"
 
