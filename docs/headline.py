@@ -11,8 +11,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-WIDTH, LEFT, RIGHT, ROW = 720, 16, 262, 66
-"""Of the picture, the bars' left margin, room for what stands after a bar, and of a task."""
+WIDTH, MARGIN, ROW = 440, 14, 92
+"""Of the picture, its margin and a task's height: narrow, so that a phone shows legible words."""
+
+SHOWN = 500
+"""Width at which a page with room enough shows it."""
 
 OURS, THEIRS, INK, QUIET = "#1b6ca8", "#b9c3cc", "#1f2933", "#616e7c"
 
@@ -34,7 +37,7 @@ def races(results: Path) -> Iterator[Race]:
     seconds = fit * row["path (mse) / one fit"], fit * row["RidgeCV / one fit"]
     chosen = f"alpha {row['alpha by path']:.2g}", f"alpha {row['alpha by RidgeCV']:.2g}"
     yield Race(
-        "A ridge among 31 by leave-one-out (satimage, 1000 kernels)", "RidgeCV", seconds, chosen
+        "One of 31 ridges by leave-one-out (satimage)", "RidgeCV", seconds, chosen
     )
 
     kernel = _table(results, "speed-kernel-elm", 1)
@@ -67,13 +70,14 @@ def races(results: Path) -> Iterator[Race]:
 def headline(results: Path) -> str:
     """The picture as text."""
     shown = list(races(results))
-    height = 44 + ROW * len(shown)
+    height = 36 + ROW * len(shown)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{SHOWN}" height="{SHOWN * height // WIDTH}" '
         f'role="img" font-family="system-ui, sans-serif" font-size="14" fill="{INK}">',
         "<title>CPU time of pinvlearn beside what people use, with the quality of both</title>",
         f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#ffffff"/>',
-        _text(LEFT, 24, "CPU time; shorter is better, and scales differ between tasks", QUIET),
+        _text(24, "CPU time; shorter is better. Each task has its own scale.", QUIET),
     ]
     for number, race in enumerate(shown):
         lines += _bars(race, 52 + ROW * number)
@@ -82,20 +86,19 @@ def headline(results: Path) -> str:
 
 def _bars(race: Race, top: int) -> Iterator[str]:
     longest = max(race.seconds)
-    yield _text(LEFT, top, race.task, INK, "600")
+    yield _text(top, race.task, INK, "600")
     named = zip(("pinvlearn", race.peer), (OURS, THEIRS), race.seconds, race.quality, strict=True)
     for place, (name, colour, seconds, quality) in enumerate(named):
-        y = top + 8 + 19 * place
-        length = max(3.0, (WIDTH - LEFT - RIGHT - 16) * seconds / longest)
-        yield (
-            f'<rect x="{LEFT}" y="{y}" width="{length:.1f}" height="15" rx="2" fill="{colour}"/>'
-        )
-        after = f"{name}: {seconds:#.2g} s, {quality}"
-        yield _text(LEFT + length + 8, y + 12, after, INK if place == 0 else QUIET)
+        y = top + 8 + 30 * place
+        length = max(3.0, (WIDTH - 2 * MARGIN) * seconds / longest)
+        where = f'x="{MARGIN}" y="{y + 16}"'
+        yield f'<rect {where} width="{length:.1f}" height="9" rx="2" fill="{colour}"/>'
+        words = f"{name}: {seconds:#.2g} s, {quality}"
+        yield _text(y + 11, words, OURS if place == 0 else QUIET)
 
 
-def _text(x: float, y: float, words: str, colour: str, weight: str = "400") -> str:
-    where = f'x="{x:.1f}" y="{y:.1f}"'
+def _text(y: int, words: str, colour: str, weight: str = "400") -> str:
+    where = f'x="{MARGIN}" y="{y}"'
     return f'<text {where} fill="{colour}" font-weight="{weight}">{escape(words)}</text>'
 
 
