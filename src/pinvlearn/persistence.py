@@ -190,10 +190,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     path = Path(path)
     _check_header(path)
     check_seal(path, "model")
+    foreign: list[str] = []
+    model: Any = None
     with refused(path, "model"):
         _check_sizes(path)
-        foreign = _untrusted(skops_io, path)
-        model = None if foreign else skops_io.load(path, trusted=TRUSTED)
+        try:
+            model = skops_io.load(path, trusted=TRUSTED)
+        except TypeError:  # skops' word for types that are not trusted, before it constructs any
+            foreign = _untrusted(skops_io, path)
+            if not foreign:
+                raise
     if foreign:
         raise ValueError(
             f"{path} holds {_listed(foreign)}, not among the types that pinvlearn trusts; nothing "

@@ -1,8 +1,8 @@
-"""Cases that may bring a process down, each in a process of its own.
+"""Cases that may bring a process down, each in a process of its own or a few together.
 
-Run as a script: imports what the cases need once, and forks for every case, which costs
-milliseconds where a new interpreter costs seconds.  How each ended goes to stdout, a JSON object in
-a line: signal or exit status, and what it wrote.
+A fork of an interpreter that has imported what is needed costs milliseconds, a new one seconds.
+How each case ended goes to stdout, a JSON object in a line: signal or exit status, what it wrote,
+and how much more memory it took than any before.
 """
 
 import json
@@ -13,16 +13,17 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import NoReturn
 
 HERE = Path(__file__).parent
 
 
-def outcomes(script: str, *arguments: object) -> dict[str, dict]:
-    """How each case of a script of this folder ended, by its name."""
+def outcomes(folder: Path, extent: str, *groups: str) -> dict[str, dict]:
+    """How some or every case of groups ended, by "group/name"; see `run_cases`."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, HERE / script, *map(str, arguments)],
+        [sys.executable, HERE / "run_cases.py", folder, extent, *groups],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
@@ -65,7 +66,9 @@ def _run(batch: Sequence[tuple[str, Callable[[], object]]], writer: int) -> NoRe
         for name, case in batch:
             said.seek(0)
             said.truncate()
+            before = getrusage(RUSAGE_SELF).ru_maxrss
             ended = {"name": name, "signal": 0, "code": _status(case)}
+            ended["kilobytes"] = getrusage(RUSAGE_SELF).ru_maxrss - before  # on Linux
             said.seek(0)
             ended["text"] = said.read().decode(errors="replace")
             results.write(json.dumps(ended) + "\n")

@@ -1,12 +1,9 @@
 """Malformed sparse matrices, in files and in memory, and every door they could come in by."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-
-from attacks.forks import run_each
 
 ROWS, COLUMNS = 60, 8
 RNG = np.random.default_rng(0)
@@ -266,14 +263,3 @@ def memory_cases(every: bool):
                 continue  # which gives NaN back, as every product does
             if every or (number - at) % len(doors) in (0, 11):
                 yield f"{door}: {matrix}", lambda take=take, A=A: take(A)
-
-
-if __name__ == "__main__":
-    import pinvlearn.cli._app
-    import pinvlearn.cli._data
-    import pinvlearn.cli._matrix
-    import pinvlearn.cli._model  # noqa: F401
-
-    kind, folder, every = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "every"
-    cases = file_cases(folder) if kind == "files" else memory_cases(every)
-    run_each(cases, 1 if every else 50)

@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from attacks.forks import outcomes
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forks"),
+    pytest.mark.xdist_group("forks"),
+]
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forks")
 
-
-def check(kind, extent, least, folder) -> None:
-    found = outcomes("sparse_cases.py", kind, folder, extent)
+def check(found: dict[str, dict], least: int) -> None:
     killed = [name for name, case in found.items() if case["signal"]]
     accepted = [name for name, case in found.items() if case["code"] == 0]
     unclear = [
@@ -26,12 +26,12 @@ def check(kind, extent, least, folder) -> None:
     assert len(found) >= least
 
 
-@pytest.mark.parametrize(("kind", "least"), [("files", 200), ("memory", 80)])
-def test_malformed_sparse_input_is_refused(kind, least, tmp_path) -> None:
-    check(kind, "some", least, tmp_path)
+@pytest.mark.parametrize(("group", "least"), [("sparse files", 200), ("sparse in memory", 80)])
+def test_malformed_sparse_input_is_refused(group, least, outcomes_of) -> None:
+    check(outcomes_of(group), least)
 
 
 @pytest.mark.attacks
-@pytest.mark.parametrize(("kind", "least"), [("files", 200), ("memory", 1000)])
-def test_each_in_a_process_of_its_own(kind, least, tmp_path) -> None:
-    check(kind, "every", least, tmp_path)
+@pytest.mark.parametrize(("group", "least"), [("sparse files", 200), ("sparse in memory", 1000)])
+def test_each_in_a_process_of_its_own(group, least, every_outcome_of) -> None:
+    check(every_outcome_of(group), least)

@@ -61,10 +61,10 @@ class TestFiles:
             load_summary(tmp_path / "tree.npz")
 
     def test_another_format_version(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("pinvlearn.summaries.files.FORMAT", 2)
+        monkeypatch.setattr("pinvlearn.summaries.files.FORMAT", 3)
         summary_of(Gram, MAP, X, CLASSES).save(tmp_path / "new.npz")
         monkeypatch.undo()
-        with pytest.raises(ValueError, match="format version 2"):
+        with pytest.raises(ValueError, match="format version 3"):
             Gram.load(tmp_path / "new.npz")
 
     def test_a_failed_write_leaves_the_old_file(self, tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.files import check_members, check_npy
+from pinvlearn._core.files import MOST_PACKED, check_members, check_npy
 
 SCHEMA = "schema.json"
 """The one member that is compressed: a page of text for every column of a table."""
@@ -99,8 +99,11 @@ def _check_array(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
 def _check_sparse(content: bytes) -> None:
     """The parts of a sparse matrix, compressed once by SciPy."""
     with zipfile.ZipFile(io.BytesIO(content)) as parts:
-        if sum(member.compress_size for member in parts.infolist()) > len(content):
+        members = parts.infolist()
+        if sum(member.compress_size for member in members) > len(content):
             raise ValueError("the parts of a sparse matrix overlap")
-        for member in parts.infolist():
+        if sum(member.file_size for member in members) > MOST_PACKED * len(content):
+            raise ValueError("a sparse matrix is declared too large for its bytes")
+        for member in members:
             with parts.open(member) as file:
                 check_npy(file, member.file_size)

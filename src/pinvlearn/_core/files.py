@@ -168,8 +168,14 @@ def write_arrays(
     path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[str, Any]
 ) -> None:
     """Write arrays and a JSON header to a sealed ``.npz`` file, whole or not at all."""
+    with written_whole(path) as draft:
+        fill_with_arrays(draft, arrays, meta)
+
+
+def fill_with_arrays(draft: Path, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
+    """Write arrays and a header to a draft that the caller holds."""
     header = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    with written_whole(path) as draft, sealed(draft) as archive:
+    with sealed(draft) as archive:
         for name, array in {_META: header, **arrays}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

@@ -76,6 +76,10 @@ def read(path: Path, note: Note) -> Data:
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
         raise UserError(f"{path} could not be read as {suffix[1:]}: {error}. {CHECK}") from error
+    names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise UserError(f"{path} has several columns called {twice!r}. Rename all but one.")
     if data.X.shape[0] == 0:
         raise UserError(
             f"{path} has column names but no rows. Give a file with at least a few rows."
@@ -147,19 +151,36 @@ def infer_task(y: pd.Series) -> tuple[Task, str]:
     return "regression", f"the target takes {distinct} different whole values"
 
 
-def as_labels(y: pd.Series, *, least: int = 2) -> np.ndarray[Any, Any]:
-    """The target as class labels: integers where it holds whole numbers, strings otherwise."""
-    number = pd.api.types.is_numeric_dtype(y) and not pd.api.types.is_bool_dtype(y)
-    if number and (y % 1 == 0).all():
-        labels = y.to_numpy().astype(np.int64)
-    else:
-        labels = y.astype(str).to_numpy().astype(str)
+def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[Any, Any]:
+    """The target as class labels: integers where it holds whole numbers, strings otherwise.
+
+    With the classes of a model as `like`, strings where those are strings.
+    """
+    labels = None if like is not None and like.dtype.kind in "US" else _whole_numbers(y)
+    labels = _texts(y) if labels is None else labels
     if len(np.unique(labels)) < least:
         raise UserError(
             f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
             "target column, or add rows of another class."
         )
     return labels
+
+
+def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
+    """Integers, if all are; None for others, and for floats beyond 64 bits."""
+    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y) or (y % 1 != 0).any():
+        return None
+    values = np.array(y.tolist()) if y.dtype.kind not in "iuf" else y.to_numpy()
+    if len(values) and (values.max() >= 2**63 or values.min() < -(2**63)):
+        return values if values.dtype.kind == "u" else None
+    return values.astype(np.int64)
+
+
+def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
+    """Text as it stands, and whole numbers without a point."""
+    if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
+        return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
+    return y.astype(str).to_numpy().astype(str)
 
 
 def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
@@ -182,12 +203,25 @@ def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFr
     numbers are.
     """
     if numbers is None:
-        numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
-    numbers = set(numbers)
-    return pd.DataFrame(
-        {c: _numbers(frame[c]) if c in numbers else _categories(frame[c]) for c in frame.columns},
-        index=frame.index,
-    )
+        kinds = map(pd.api.types.is_numeric_dtype, frame.dtypes)
+        number = np.fromiter(kinds, dtype=bool, count=frame.shape[1])
+    else:
+        number = frame.columns.isin(list(numbers))
+    columns = {c: _categories(frame[c]) for c in frame.columns[~number]}
+    texts = pd.DataFrame(columns, index=frame.index)
+    return pd.concat([_all_numbers(frame.loc[:, number]), texts], axis=1)[list(frame.columns)]
+
+
+def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Finite floats; all columns at once where they are numbers to NumPy, for there may be many."""
+    if all(kind.kind in "iufb" for kind in frame.dtypes):
+        values = frame.to_numpy(dtype=float)
+        bad = np.flatnonzero(np.isinf(values).any(axis=0))
+        if not len(bad):
+            return pd.DataFrame(values, index=frame.index, columns=frame.columns)
+        frame = frame.iloc[:, bad]  # of which the first is named
+    columns = {c: _numbers(frame[c]) for c in frame.columns}
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def _numbers(column: pd.Series) -> pd.Series:
@@ -259,6 +293,7 @@ def _read_npz(path: Path, note: Note) -> Data:
         and y is not None
         and y.dtype.kind in "iub"
         and len(names) > 1
+        and y.min() >= 0
         and y.max() < len(names)
     ):
         y = names[y.astype(np.intp)]
@@ -282,9 +317,25 @@ def _named(parts: dict[str, Any]) -> pd.DataFrame:
     categorical = np.flatnonzero(parts.get("categorical", []))
     values = parts.get("category_values", [None] * len(categorical))
     for j, text in zip(categorical, values, strict=True):
-        codes = X[:, j].astype(np.intp)
-        frame.isetitem(j, codes.astype(str) if text is None else np.array(text.split("|"))[codes])
+        frame.isetitem(j, _categories_of(X[:, j], text, frame.columns[j]))
     return frame
+
+
+def _categories_of(codes: Any, text: str | None, name: str) -> Any:
+    """Names of categories from their numbers, which may be missing."""
+    known = ~np.isnan(codes)
+    names = None if text is None else np.array(str(text).split("|"))
+    most = np.inf if names is None else len(names)
+    bad = known & ~((codes >= 0) & (codes < most) & (codes % 1 == 0))
+    if bad.any():
+        raise UserError(
+            f"column {name!r} holds {codes[bad][0]:g} where the number of a category is expected, "
+            f"counted from 0{'' if names is None else f' and below {most}'}."
+        )
+    whole = codes[known].astype(np.intp)
+    found = np.full(len(codes), np.nan, dtype=object)
+    found[known] = whole.astype(str) if names is None else names[whole]
+    return found
 
 
 READERS: dict[str, Callable[[Path, Note], Data]] = {

@@ -93,17 +93,23 @@ def build_columns(X: Any) -> Any:
     """Impute and standardise numbers, encode categories; sparse data is only scaled."""
     if sparse.issparse(X):
         return MaxAbsScaler()
-    numbers = [c for c in X.columns if X[c].dtype.kind == "f"]
-    categories = [c for c in X.columns if c not in numbers]
+    number = np.array([kind.kind == "f" for kind in X.dtypes])
     encode = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
     )
     missing = SimpleImputer(strategy="constant", fill_value="(missing)")
     steps = [
-        ("numbers", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
-        ("categories", make_pipeline(missing, encode), categories),
+        ("numbers", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), number),
+        ("categories", make_pipeline(missing, encode), ~number),
     ]
-    return ColumnTransformer([step for step in steps if step[2]])
+    return ColumnTransformer([(*step, _places(which)) for *step, which in steps if which.any()])
+
+
+def _places(which: Any) -> slice | list[int]:
+    """Numbers of columns: scikit-learn looks each name up among all, and a file would list them."""
+    places: list[int] = np.flatnonzero(which).tolist()
+    together = places[-1] - places[0] == len(places) - 1
+    return slice(places[0], places[-1] + 1) if together else places
 
 
 def build(X: Any, learner: Any) -> Pipeline:
@@ -119,13 +125,13 @@ def learning_inputs(X: Any, note: Note) -> Any:
         frame = Data(X).frame()
         return tidy(frame.loc[:, (frame != 0).any()])
     X = tidy(X)
-    empty = [c for c in X.columns if X[c].isna().all()]
+    empty = list(X.columns[X.isna().all()])
     if empty:
         note(f"left out, as they hold no value at all: {listed(empty)}")
         X = X.drop(columns=empty)
     if X.shape[1] == 0:
         raise UserError("no column holds any value; there is nothing to learn from.")
-    categories = [c for c in X.columns if X[c].dtype == object]
+    categories = list(X.select_dtypes(object).columns)
     if categories:
         note(f"taken as categories: {listed(categories)}")
     _note_missing(X, note)
@@ -187,9 +193,9 @@ def take_rows(X: Any, rows: Any) -> Any:
 def _category_columns(model: Any) -> set[str]:
     if not isinstance(model, Pipeline) or not isinstance(model.steps[0][1], ColumnTransformer):
         return set()
-    return {
-        c for kind, _, cols in model.steps[0][1].transformers_ if kind == "categories" for c in cols
-    }
+    columns = model.steps[0][1]
+    places = [cols for kind, _, cols in columns.transformers_ if kind == "categories"]
+    return {name for cols in places for name in columns.feature_names_in_[cols]}
 
 
 def _note_missing(X: pd.DataFrame, note: Note) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TABLE_ENDINGS = (*SEPARATORS, ".parquet")
@@ -34,7 +35,7 @@ class Output:
         if self.as_json:
             _print_json(values)
             return
-        table = Table(title=title, title_justify="left", show_header=False)
+        table = Table(title=Text(title), title_justify="left", show_header=False)
         for name, value in values.items():
             table.add_row(name.replace("_", " "), _text(value))
         Console().print(table)
@@ -46,11 +47,11 @@ class Output:
         if self.as_json:
             _print_json(values)
             return
-        table = Table(title=title, title_justify="left")
+        table = Table(title=Text(title), title_justify="left")
         for column, name in enumerate(rows[0]):
             table.add_column(name, justify="left" if column == 0 else "right")
         for row in rows:
-            table.add_row(*row.values())
+            table.add_row(*map(Text, row.values()))
         Console().print(table)
 
     def line(self, text: str) -> None:
@@ -59,8 +60,9 @@ class Output:
             typer.echo(text)
 
 
-def _text(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _text(value: object) -> Text:
+    """As it stands: what is in brackets in the name of a file is no markup."""
+    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
 def _print_json(values: Mapping[str, Any]) -> None:

@@ -38,48 +38,32 @@ def update(
     A file is counted once: adding it again is an error. With --out PART.npz the model stays as it
     is and the sums over DATA are written for `pinvlearn merge`.
     """
-    from pinvlearn.cli import _data, _model, _updating
-    from pinvlearn.persistence import load, save
+    from pinvlearn._core.files import written_whole
+    from pinvlearn.cli import _data, _updating
+    from pinvlearn.persistence import load, write_model
 
     out = out or model
     check_writable(out)
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
+    if forget and out.suffix == ".npz":
+        raise UserError("--forget changes a model; --out must not end in .npz.", USAGE)
     output = Output(as_json=as_json, quiet=quiet)
-    fitted = load(model)
-    learner = _updating.learner_of(fitted, model)
-    rows_read = _data.read(data, output.note)
-    target = target or _updating.target_of(fitted, rows_read)
-    table, y = _data.split_target(rows_read, target, output.note, least=1)
-    X = _model.inputs_for(fitted, _data.Data(table), output.note)
-    labelled = hasattr(learner, "classes_")
-    y = _data.as_labels(y, least=1) if labelled else _data.as_quantities(y)
-
-    source = _updating.source_of(data)
-    known = any(name == source for name, _, _ in learner.summary_.blocks)
-    if forget and not known:
-        output.note(f"{data} was not added as a file; its rows are taken away one by one")
-    rows = _updating.summarise(fitted, learner, X, y, source if known or not forget else None)
+    read, source = _data.read(data, output.note), _updating.source_of(data)
     if out.suffix == ".npz":
-        if forget:
-            raise UserError("--forget changes a model; --out must not end in .npz.", USAGE)
-        rows.save(out)
+        rows = _updating.NewRows.of(load(model), model, read, target, output.note)
+        summary = rows.summary(source)
+        summary.save(out)
+        values = rows.values("rows_added", summary)
     else:
-        if known and not forget:
-            raise UserError(
-                f"{data} has been added to {model} before. Give other rows, or --forget it first."
-            )
-        if forget and learner._map_memory is not None:
-            output.note(f"{learner._map_memory}: those may still be rows that were taken away")
-        learner.fit_summary(learner.summary_ - rows if forget else learner.summary_ + rows)
-        save(fitted, out)
-    values = {
-        "model": type(learner).__name__,
-        "rows_taken_away" if forget else "rows_added": len(y),
-        "rows": int(round((rows if out.suffix == ".npz" else learner.summary_).n_rows)),
-    }
-    if labelled:
-        values["classes"] = len(learner.classes_)
-    if out.suffix != ".npz":
-        values["solved_by"] = f"{learner.report_.method}: {learner.report_.reason}"
+        # Whoever else updates the model waits until these rows are in it.
+        with written_whole(out, lambda: output.note(f"waiting for who is writing {out}")) as draft:
+            rows = _updating.NewRows.of(load(model), model, read, target, output.note)
+            if forget:
+                rows.forget(data, source, output.note)
+            else:
+                rows.add(data, source)
+            write_model(rows.fitted, draft)
+        counted = "rows_taken_away" if forget else "rows_added"
+        values = rows.values(counted, rows.learner.summary_) | _updating.solved_by(rows.learner)
     output.record(str(data), values | {"saved": str(out)})

@@ -46,6 +46,21 @@ class Completed:
         """Rows and columns that were fitted."""
         return self.rows.shape[1] - 1, self.cols.shape[1] - 1
 
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: compiled rows would read beyond."""
+        S, _, d = self.rows.shape
+        shapes = {
+            "cols": (S, self.cols.shape[1], d),
+            "noise_precision": (S,),
+            "precision": (S, d, d),
+            "rhs": (S, d),
+            "per_entry": (d,),
+        }
+        for name, shape in shapes.items():
+            found = np.shape(getattr(self, name))
+            if found != shape:
+                raise ValueError(f"{name} has shape {found}, not {shape}")
+
     @property
     def n_sets(self) -> int:
         """Number of sets of factors."""
@@ -133,6 +148,7 @@ class Completed:
         With many sets a row is drawn for each, so that its predictive variance is right as well.
         """
         count, d = len(new.starts) - 1, self.rows.shape[2]
+        self.check()
         added = np.zeros((self.n_sets, count, d), dtype=self.rows.dtype)
         draws, out = np.zeros((count, d)), np.zeros((count, d))
         for s in range(self.n_sets):

@@ -46,8 +46,10 @@ def filled(Z: Array, known: Mask, model: Loadings) -> Array:
     """A copy of Z with its gaps filled."""
     from pinvlearn.completion._compiled_rows import fill_by_loadings, fill_by_precision
 
-    table = np.where(known, Z - model.mean, 0.0)
     (p, k), gaps = model.B.shape, float((~known).sum()) / max(1, len(Z))
+    if p != Z.shape[1]:  # compiled rows would read beyond B
+        raise ValueError(f"a model of {p} columns cannot fill a table of {Z.shape[1]}.")
+    table = np.where(known, Z - model.mean, 0.0)
     if k and p <= MOST_COLUMNS and gaps**3 / 3 + gaps * p < 0.5 * p * k**2:
         fill_by_precision(table, known, precision(model), np.empty((0, 0)))
     elif k:

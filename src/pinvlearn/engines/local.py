@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pinvlearn._core.threads import in_threads
 from pinvlearn.engines.plan import Plan, unpacked
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
 from pinvlearn.summaries.block import Block, raise_not_finite
+from pinvlearn.summaries.record import BlockDigest, OtherFitError, Record
 from pinvlearn.summaries.tree import merged
 
 T = TypeVar("T")
@@ -144,19 +145,17 @@ class Reader:
                 return X, y
         raise ValueError("there is no block with rows to learn from.")
 
-    def blocks(self, skip: Callable[[int], bool]) -> Iterator[tuple[int, Callable[[], Any]]]:
-        """Number and reader of all blocks but those to skip; only a sequence waits to be read."""
+    def blocks(self) -> Iterator[tuple[int, Callable[[], Any]]]:
+        """Number and reader of all blocks; only those of a sequence wait to be read."""
         if self._indexed:
             self._read.clear()  # so that it is not kept
             for number in range(len(self._blocks)):
-                if not skip(number):
-                    yield number, partial(self._blocks.__getitem__, number)
+                yield number, partial(self._blocks.__getitem__, number)
             return
         for number, block in enumerate(itertools.chain(self._read, self._rest)):
             if number < len(self._read):
                 self._read[number] = None  # so that it is not kept
-            if not skip(number):
-                yield number, partial(_itself, block)
+            yield number, partial(_itself, block)
 
     def rows(self, plan: Plan, schema: Schema, n_jobs: int | None) -> BlockRows | None:
         """All rows once more, or None where they can be read once only."""
@@ -183,47 +182,89 @@ def fold(
     *,
     n_jobs: int | None = None,
     checkpoint: str | PathLike[str] | None = None,
+    made_with: Mapping[str, Any] | None = None,
     interval: float = 60.0,
     quiet: bool = True,
 ) -> Summary:
-    """The summary of all blocks, by threads of this process; it can be interrupted and resumed."""
+    """The summary of all blocks, by threads of this process; it can be interrupted and resumed.
 
-    def of_block(item: tuple[int, Callable[[], Any]]) -> Summary:
+    `made_with` says by name what decides the fit; a checkpoint of another one is refused.
+    """
+    sums = Tree() if checkpoint is None else _resumed(checkpoint, plan, source, made_with or {})
+
+    def of_block(item: tuple[int, Callable[[], Any]]) -> _Done:
         number, read = item
-        return plan.summary(*unpacked(read(), number), (source, number))
+        block = plan.block(*unpacked(read(), number), (source, number))
+        digest = None if checkpoint is None else BlockDigest.of(block)
+        counted = sums.counted((source, number))
+        return _Done(number, digest, None if counted else plan.kind.of_block(block))
 
-    sums = _resumed(checkpoint, plan, source)
-    todo = reader.blocks(lambda number: sums.counted((source, number)))
-    written, rate = time.monotonic(), Rate()
-    try:
-        with progress(reader.total, quiet=quiet) as show:
-            for summary in in_threads(of_block, todo, n_jobs):
-                sums.add(summary)
-                rate.add(summary.n_rows)
-                done = sums.n_blocks
-                show(done, rate.label(reader.total and reader.total - done))
-                if checkpoint is not None and time.monotonic() - written >= interval:
-                    sums.save(checkpoint)
-                    written = time.monotonic()
-    finally:  # a bad block or an interruption costs nothing that was done
+    def save() -> None:
         if checkpoint is not None and len(sums):
             sums.save(checkpoint)
+
+    seen, written, rate = set[int](), time.monotonic(), Rate()
+    try:
+        with progress(reader.total, quiet=quiet) as show:
+            for number, digest, summary in in_threads(of_block, reader.blocks(), n_jobs):
+                seen.add(number)
+                if summary is not None:
+                    sums.add(summary)
+                    rate.add(summary.n_rows)
+                if digest is not None:
+                    sums.record.check_or_add(number, digest)
+                show(len(seen), rate.label(reader.total and reader.total - len(seen)))
+                if summary is not None and time.monotonic() - written >= interval:
+                    save()
+                    written = time.monotonic()
+        sums.record.check_all_there(seen)
+    except OtherFitError as error:
+        raise _other_fit(checkpoint, error) from error
+    except BaseException as error:  # a bad block or an interruption costs nothing that was done
+        try:
+            save()
+        except OSError as failure:
+            error.add_note(f"The checkpoint {checkpoint} could not be written: {failure}")
+        raise
+    save()
     return sums.result()
 
 
-def _resumed(checkpoint: str | PathLike[str] | None, plan: Plan, source: str) -> Tree:
+class _Done(NamedTuple):
+    """A block that was read: what was in it, and its summary unless that is in already."""
+
+    number: int
+    digest: BlockDigest | None
+    summary: Summary | None
+
+
+def _resumed(
+    checkpoint: str | PathLike[str], plan: Plan, source: str, made_with: Mapping[str, Any]
+) -> Tree:
     """The partial sums of a checkpoint, if there is one and it belongs to this fit."""
-    if checkpoint is None or not Path(checkpoint).exists():
-        return Tree()
+    schema = {_SCHEMA.get(name, name): part for name, part in plan.schema.header().items()}
+    own = {"the learner": plan.learner, **made_with, "the kind of sums": plan.kind.__name__}
+    last = {"the source (a digest of the first rows, unless it is given)": source}
+    now = Record.of(own | {name: schema[name] for name in schema if name not in own} | last)
+    if not Path(checkpoint).exists():
+        return Tree(now)
     sums = Tree.load(checkpoint)
     try:
-        for schema in sums.schemas:
-            plan.schema.united(schema)
-        if sums.sources - {source}:
-            raise ValueError(f"its blocks are of {sorted(sums.sources)}, not of {source!r}.")
-    except ValueError as error:
-        raise ValueError(
-            f"the checkpoint {checkpoint} belongs to another fit: {error} Give another file, or "
-            "remove it to start anew."
-        ) from error
+        sums.record.check_same(now)
+    except OtherFitError as error:
+        raise _other_fit(checkpoint, error) from error
     return sums
+
+
+_SCHEMA = {
+    "fingerprint": "the map (by fingerprint; it may be drawn from the first rows)",
+    "n_features": "the number of features",
+    "n_targets": "the number of targets",
+}
+
+
+def _other_fit(checkpoint: Any, error: OtherFitError) -> OtherFitError:
+    return OtherFitError(
+        f"the checkpoint {checkpoint} belongs to another fit: {error} Put back what has changed, "
+        "give another file, or remove it to start anew."
+    )

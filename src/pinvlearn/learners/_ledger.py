@@ -12,6 +12,7 @@ from pinvlearn._validation import check_block
 from pinvlearn.engines.plan import Plan
 from pinvlearn.summaries import Gram, Schema, Summary
 from pinvlearn.summaries.block import Block
+from pinvlearn.summaries.schema import weights_text
 
 
 class Ledger:
@@ -95,6 +96,7 @@ class Ledger:
     def plan(self, class_weight: dict[Any, float] | None, learner: str) -> Plan:
         """How more rows are summarised for this ledger."""
         summary = self.summary
+        check_class_weight(summary.schema, class_weight)
         return Plan(self.map, summary.schema, type(summary), check_block, class_weight, learner)
 
     def add(self, new: Summary, *, decay: float = 1.0, classes: Any = None) -> Ledger:
@@ -119,6 +121,16 @@ class Ledger:
 
     def _with(self, summary: Summary) -> Ledger:
         return Ledger(self.map, summary.schema, summary, notes=self.notes)
+
+
+def check_class_weight(schema: Schema, class_weight: Any) -> None:
+    """Refuse weights of classes that are not those in the sums."""
+    now = weights_text(class_weight)
+    if schema.class_weight != now:
+        raise ValueError(
+            f"class_weight is {now or 'none'}, and the rows learned so far were summed with "
+            f"{schema.class_weight or 'none'}. Set it back with set_params, or fit anew."
+        )
 
 
 def mark_prepared(learner: Any, fingerprint: str) -> None:

@@ -38,6 +38,7 @@ from pinvlearn.learners._ledger import (
     Solved,
     can_go_on,
     can_learn_in_pieces,
+    check_class_weight,
     with_classes,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -45,6 +46,7 @@ from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
 from pinvlearn.summaries import Schema, Summary, fingerprint
+from pinvlearn.summaries.gram import check_other_rows
 
 
 class LedgerHolder(BaseEstimator):
@@ -167,8 +169,10 @@ class LedgerHolder(BaseEstimator):
 
         Exact to rounding for a map that keeps nothing of the rows (random layers, given centres)
         and a given alpha.  Rows that were decayed are given with their present weight.  A summary
-        knows no rows: others than those added are noticed only where no rows could give what is
-        left.  A class stays known when its last row is forgotten.
+        knows no rows: others than those added, or the same ones twice, are noticed only where no
+        rows could give what is left.  Blocks with ids are known: take them away with
+        ``fit_summary(summary_ - plan().summary(X, y, block_id=...))``, which raises the second
+        time.  A class stays known when its last row is forgotten.
 
         Parameters
         ----------
@@ -204,7 +208,10 @@ class LedgerHolder(BaseEstimator):
         Parameters
         ----------
         other : fitted learner, Gram or Triangle
-            With the same map; blocks that both have counted raise.
+            With the same map and `class_weight`; blocks that both have counted raise.  Rows that
+            were added without ids (`fit`, `partial_fit`) are known by their sums only: a model
+            merged with itself or a copy is refused, one that shares some of the rows is not
+            noticed.  Give rows ids to be safe: ``plan().summary(X, y, block_id=...)``.
 
         Returns
         -------
@@ -213,7 +220,9 @@ class LedgerHolder(BaseEstimator):
         """
         check_is_fitted(self)
         self._plan_for_more()  # refuses weights that rows of both would change
-        self._hold(self._ledger.add(_summary_of(other)))
+        new = _summary_of(other)
+        check_other_rows(self.summary_, new)
+        self._hold(self._ledger.add(new))
         return self
 
     @available_if(can_learn_in_pieces)
@@ -258,6 +267,7 @@ class LedgerHolder(BaseEstimator):
                 plan = self._plan_of_summary(summary.schema)
             elif plan.fingerprint != summary.schema.fingerprint:
                 raise ValueError("the summary was made with another map than that of the plan.")
+            check_class_weight(summary.schema, self._class_weight)
             self._begin(plan, summary)
             self._solution()
         return self
@@ -292,7 +302,11 @@ class LedgerHolder(BaseEstimator):
             out, it is a digest of the first rows.
         checkpoint : path-like, optional
             File to resume from if it is there, and to write to every `interval` seconds, whole or
-            not at all.  Needs an integer `random_state`, so that the map can be drawn again.
+            not at all.  Needs an integer `random_state`, so that the map can be drawn again.  A
+            fit that resumes reads the blocks counted before once more, to compare their digests
+            with those in the file, but makes no features and no sums of them; if rows, targets,
+            weights, the cut into blocks or a parameter other than `n_jobs` have changed, it raises
+            and says what has.
         interval : float, default=60.0
             Seconds.
         quiet : bool, default=False
@@ -320,6 +334,7 @@ class LedgerHolder(BaseEstimator):
                 source_name(*head) if source is None else source,
                 n_jobs=n_jobs,
                 checkpoint=checkpoint,
+                made_with=self._deciding_parameters(),
                 interval=interval,
                 quiet=quiet,
             )
@@ -327,6 +342,10 @@ class LedgerHolder(BaseEstimator):
             self._begin(plan, total)
         self._solution(reader.rows(plan, total.schema, n_jobs))
         return self
+
+    def _deciding_parameters(self) -> dict[str, Any]:
+        """Parameters that a fit depends on."""
+        return {n: value for n, value in self.get_params(deep=False).items() if n != "n_jobs"}
 
     # Plans: from the head of the data, of this model's rows, and of a summary from elsewhere.
 

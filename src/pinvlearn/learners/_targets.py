@@ -15,6 +15,7 @@ from pinvlearn._validation import check_block_targets, check_classes
 from pinvlearn.readout.problem import Score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.summaries import Schema
+from pinvlearn.summaries.schema import weights_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tupl
         one_target=not labels,
         classes=None if labels else np.empty(0),
         feature_names=None if names is None else tuple(names),
+        class_weight=weights_text(class_weight),
     )
     return schema, y
 

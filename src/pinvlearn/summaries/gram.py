@@ -14,7 +14,16 @@ from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.moments import Moments
 from pinvlearn.summaries.products import Products
-from pinvlearn.summaries.schema import Ranges, Schema, add_ranges, remove_ranges
+from pinvlearn.summaries.schema import (
+    Ranges,
+    Schema,
+    add_ranges,
+    check_counted,
+    check_numbers,
+    ranges_from,
+    remove_ranges,
+    sources_of,
+)
 
 DIGITS_WARNED, DIGITS_REFUSED = 4, 8
 """Decimal digits, of 16, that forgetting may cost before it warns, and before it refuses."""
@@ -43,6 +52,8 @@ class Gram:
         Rows counted, the decayed ones in part.
     mass : float
         Trace of ΦᵀΦ over all rows ever added or taken away: rounding errors are in units of it.
+    forgotten : tuple of str
+        Sources of which all blocks were taken away again.
 
     References
     ----------
@@ -66,6 +77,7 @@ class Gram:
     blocks: Ranges = ()
     n_rows: float = 0.0
     mass: float = 0.0
+    forgotten: tuple[str, ...] = ()
 
     offers = "sums"
 
@@ -112,7 +124,8 @@ class Gram:
         mine, theirs = self._widened(schema), other._widened(schema)
         mine = mine.added(theirs) if overwrite else mine + theirs
         n_rows, mass = self.n_rows + other.n_rows, self.mass + other.mass
-        return Gram(mine, schema, blocks, n_rows, mass)
+        forgotten = _gone([*self.forgotten, *other.forgotten], blocks)
+        return Gram(mine, schema, blocks, n_rows, mass, forgotten)
 
     def __sub__(self, other: Any) -> Gram:
         """Forget rows that were added; exact to rounding, of which it keeps account.
@@ -123,6 +136,7 @@ class Gram:
         same_kind(self, other)
         schema = self.schema.united(other.schema)
         blocks = remove_ranges(self.blocks, other.blocks)
+        forgotten = _gone([*self.forgotten, *sources_of(other.blocks)], blocks)
         products = self._widened(schema) - other._widened(schema)
         n_rows, mass = self.n_rows - other.n_rows, self.mass + other.mass
         rounding = 10.0**-DIGITS_REFUSED * mass / max(self.products.magnitude, 1e-300)
@@ -134,7 +148,7 @@ class Gram:
         left = products.magnitude
         if n_rows == 0.0 and left <= 10.0**-DIGITS_REFUSED * mass:  # what remains is rounding
             nothing = Products.zeros(schema.n_columns, schema.n_targets)
-            return Gram(nothing, schema, blocks)
+            return Gram(nothing, schema, blocks, forgotten=forgotten)
         lost = np.log10(mass / left) if left > 0.0 else np.inf
         if lost > DIGITS_REFUSED:
             raise ValueError(
@@ -148,7 +162,7 @@ class Gram:
                 UserWarning,
                 stacklevel=2,
             )
-        return Gram(products, schema, blocks, n_rows, mass)
+        return Gram(products, schema, blocks, n_rows, mass, forgotten)
 
     def __mul__(self, decay: float) -> Gram:
         """All rows so far with their weights multiplied by `decay`."""
@@ -228,12 +242,23 @@ class Gram:
         Returns
         -------
         dict of str to array
-            HH, HT and TT of `products`.
+            HH, HT and TT of `products`; of HH what is below the diagonal, the rest means nothing.
         """
-        return {"HH": self.products.HH, "HT": self.products.HT, "TT": self.products.TT}
+        return {"HH": np.tril(self.products.HH), "HT": self.products.HT, "TT": self.products.TT}
+
+    def counted(self) -> dict[str, Any]:
+        """What else a file holds: of which rows it is.
+
+        Returns
+        -------
+        dict
+            The other attributes but the schema.
+        """
+        names = ("blocks", "n_rows", "mass", "forgotten")
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], schema: Schema, **rest: Any) -> Gram:
+    def from_arrays(cls, arrays: dict[str, Array], schema: Schema, counted: Any) -> Gram:
         """The summary that a file holds.
 
         Parameters
@@ -242,15 +267,39 @@ class Gram:
             What `arrays` gave.
         schema : Schema
             What their columns mean.
-        **rest : dict
-            The other attributes.
+        counted : dict
+            What `counted` gave.
 
         Returns
         -------
         Gram
             The one that was written.
         """
-        return cls(Products(arrays["HH"], arrays["HT"], arrays["TT"]), schema, **rest)
+        if np.triu(arrays["HH"], 1).any():
+            raise ValueError("HH is not a lower triangle")
+        return cls(
+            Products(arrays["HH"], arrays["HT"], arrays["TT"]),
+            schema,
+            ranges_from(counted["blocks"]),
+            float(counted["n_rows"]),
+            float(counted["mass"]),
+            tuple(map(str, counted["forgotten"])),
+        )
+
+    def check(self) -> None:
+        """Raise ValueError if no rows could have given these numbers; p² operations."""
+        self.schema.check()
+        p, t = self.schema.n_columns, self.schema.n_targets
+        shapes = {"HH": (p, p), "HT": (p, 1 + t), "TT": (1 + t, 1 + t)}
+        for name, shape in shapes.items():
+            check_numbers(name, getattr(self.products, name), shape)
+        check_counted(self.blocks, self.n_rows, self.mass)
+        TT = self.products.TT
+        rounding = 1e-6 * max(self.mass, float(np.abs(np.diagonal(TT)).sum()))
+        if np.abs(TT - TT.T).max() > rounding:
+            raise ValueError("TT is not symmetric")
+        if min(np.diagonal(TT).min(), np.diagonal(self.products.HH).min(initial=0.0)) < -rounding:
+            raise ValueError("sums of squares are negative")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256.
@@ -277,6 +326,26 @@ class Gram:
             The summary that was saved.
         """
         return read_summary(path, {"Gram": cls})
+
+
+def check_other_rows(one: Any, two: Any) -> None:
+    """Refuse to add sums that are the same bit for bit: their rows would be counted twice.
+
+    Where both have ids, those tell.
+    """
+    named = bool(one.blocks and two.blocks)
+    if not named and type(one) is type(two) and one.n_rows == two.n_rows > 0.0:
+        mine, theirs = one.arrays(), two.arrays()
+        if one is two or all(np.array_equal(mine[name], theirs[name]) for name in mine):
+            raise ValueError(
+                "both hold the same sums, bit for bit, so they are of the same rows, which would "
+                "be counted twice. Leave one out; to count rows twice, multiply their summary by 2."
+            )
+
+
+def _gone(sources: list[str], blocks: Ranges) -> tuple[str, ...]:
+    """Sources of which blocks were taken away, and none is counted."""
+    return tuple(sorted(set(sources) - sources_of(blocks)))
 
 
 def same_kind(one: Any, other: Any) -> None:

@@ -46,6 +46,8 @@ class Schema:
         Of the inputs.
     prepared : str or None
         Fingerprint of whatever made the inputs, such as a scaler fitted to some rows.
+    class_weight : str or None
+        Weights of the classes that went into the sums; see `weights_text`.
     """
 
     task: str
@@ -57,6 +59,7 @@ class Schema:
     classes: Any = None
     feature_names: tuple[str, ...] | None = None
     prepared: str | None = None
+    class_weight: str | None = None
 
     def united(self, other: Schema) -> Schema:
         """The schema of both, in which a class that one of them lacks is a column of zeros.
@@ -105,7 +108,7 @@ class Schema:
             raise ValueError(
                 f"classes {self.classes!r} and {classes!r} are of different types; use one type."
             )
-        both = np.union1d(self.classes, classes) if len(self.classes) else classes
+        both = _united_classes(self.classes, classes) if len(self.classes) else classes
         return replace(self, classes=both, n_targets=len(both))
 
     def columns_in(self, wider: Schema) -> Any:
@@ -237,6 +240,35 @@ class Schema:
         names = None if names is None else tuple(names)
         return cls(**{**header, "feature_names": names, "classes": classes})
 
+    def check(self) -> None:
+        """Raise ValueError if no targets could have this schema."""
+        if self.task not in TASKS or not isinstance(self.fingerprint, str):
+            raise ValueError(f"its task is {self.task!r}")
+        for name in ("n_features", "n_targets", "n_columns"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise ValueError(f"{name} is {value!r}")
+        if self.task == "targets" and self.one_target and self.n_targets != 1:
+            raise ValueError(f"one target has {self.n_targets} columns")
+        names = self.feature_names
+        if names is not None and (
+            len(names) != self.n_features or not all(isinstance(name, str) for name in names)
+        ):
+            raise ValueError(f"{len(names)} names are given for {self.n_features} features")
+        if (self.classes is None) != (self.task != "classes"):
+            raise ValueError("classes are there for another task, or missing")
+        if self.classes is not None:
+            self._check_classes()
+
+    def _check_classes(self) -> None:
+        classes = np.asarray(self.classes)
+        if classes.ndim != 1 or classes.dtype.kind not in "biufUS":
+            raise ValueError(f"classes have dtype {classes.dtype} and {classes.ndim} dimensions")
+        if len(classes) != self.n_targets:
+            raise ValueError(f"{len(classes)} classes have {self.n_targets} columns")
+        if not (classes[:-1] < classes[1:]).all() or (classes != classes).any():
+            raise ValueError("classes are not sorted, or not distinct")
+
 
 _KEPT = "classes"  # an array, kept as such
 _COMPARED = {
@@ -247,7 +279,22 @@ _COMPARED = {
     "n_columns": "number of columns",
     "one_target": "shape of y",
     "prepared": "preparation of the inputs (by fingerprint)",
+    "class_weight": "class_weight",
 }
+
+
+def weights_text(class_weight: Any) -> str | None:
+    """Weights of classes so that equal ones look equal; a class without a weight has weight 1."""
+    if not isinstance(class_weight, dict):
+        return None if class_weight is None else str(class_weight)
+    weights = {_plain(label): float(weight) for label, weight in class_weight.items()}
+    unequal = sorted((repr(label), weight) for label, weight in weights.items() if weight != 1.0)
+    return ", ".join(f"{label}: {weight!r}" for label, weight in unequal) or None
+
+
+def _plain(label: Any) -> Any:
+    label = label.item() if isinstance(label, np.generic) else label
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def as_classes(classes: Any) -> Any:
@@ -261,6 +308,54 @@ def as_classes(classes: Any) -> Any:
     if found.dtype.kind not in "biufUS" or (found.dtype.kind == "f" and np.isnan(found).any()):
         raise ValueError(f"classes must be numbers or strings, none missing; got {found!r}.")
     return found
+
+
+def _united_classes(one: Any, two: Any) -> Any:
+    """Classes of both; large integers do not become floating-point numbers on the way."""
+    if one.dtype.kind + two.dtype.kind in ("iu", "ui"):
+        signed, unsigned = (one, two) if one.dtype.kind == "i" else (two, one)
+        if unsigned.max() <= np.iinfo(np.int64).max:
+            one, two = one.astype(np.int64), two.astype(np.int64)
+        elif signed.min() >= 0:
+            one, two = one.astype(np.uint64), two.astype(np.uint64)
+        else:
+            raise ValueError(
+                f"classes {signed.min()} and {unsigned.max()} fit no common integer type; give "
+                "them as strings."
+            )
+    return np.union1d(one, two)
+
+
+def check_numbers(name: str, array: Any, shape: tuple[int, ...]) -> None:
+    """Raise ValueError for another shape, another type, and for what is not finite."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+        found = f"{getattr(array, 'dtype', type(array).__name__)} of {np.shape(array)}"
+        raise ValueError(f"{name} is {found}, not float64 of {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity")
+
+
+def check_counted(blocks: Any, n_rows: Any, mass: Any) -> None:
+    """Raise ValueError for counts that no rows have."""
+    if not (np.isfinite(n_rows) and n_rows >= 0.0):
+        raise ValueError(f"n_rows is {n_rows!r}")
+    if not (np.isfinite(mass) and mass >= 0.0):
+        raise ValueError(f"mass is {mass!r}")
+    last: tuple[str, int] = ("", -1)
+    for source, first, past in blocks:
+        if not 0 <= first < past or (source, first) <= last:
+            raise ValueError(f"its blocks are {blocks!r}")
+        last = (source, past)
+
+
+def ranges_from(found: Any) -> Ranges:
+    """Ranges as a file has them."""
+    return tuple((str(source), int(first), int(past)) for source, first, past in found)
+
+
+def sources_of(ranges: Ranges) -> set[str]:
+    """Where blocks come from."""
+    return {source for source, _, _ in ranges}
 
 
 def ranges_of(block_id: BlockId | None) -> Ranges:

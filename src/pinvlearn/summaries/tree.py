@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from pinvlearn._core.files import refused
 from pinvlearn.summaries.files import read_summaries, read_summary, write_summaries
 from pinvlearn.summaries.gram import Gram
+from pinvlearn.summaries.record import Record
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, add_ranges, counts
 from pinvlearn.summaries.triangle import Triangle
 
@@ -111,6 +114,11 @@ class Tree:
     Floating-point addition is not associative: adding blocks as they come gives other bits every
     time, while this sum depends on the set of blocks alone.
 
+    Parameters
+    ----------
+    record : Record, optional
+        Account of what the blocks are, which checkpoints keep.
+
     Examples
     --------
     >>> import numpy as np
@@ -124,7 +132,8 @@ class Tree:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, record: Record | None = None) -> None:
+        self.record = record or Record()
         self._sums: Merging[_Sum] = Merging(_Sum.plus)
         self._counted: Ranges = ()
 
@@ -161,11 +170,6 @@ class Tree:
         return sum(last - first for _, first, last in self._counted)
 
     @property
-    def sources(self) -> set[str]:
-        """Where they come from."""
-        return {source for source, _, _ in self._counted}
-
-    @property
     def nodes(self) -> list[Summary]:
         """The partial sums held, each a whole node: another tree can take them in."""
         return [held.summary for held in self._sums.held]
@@ -197,14 +201,14 @@ class Tree:
         return spare.result() if len(nodes) > 1 else nodes[0] * 1.0
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint, whole or not at all.
+        """Write a checkpoint with the account of its making, whole or not at all.
 
         Parameters
         ----------
         path : path-like
             File to write; an old one is replaced when the new one is complete.
         """
-        write_summaries(self.nodes, path, what="checkpoint")
+        write_summaries(self.nodes, path, what="checkpoint", record=self.record.header())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tree:
@@ -220,9 +224,11 @@ class Tree:
         Tree
             The one that was saved, to go on with.
         """
-        tree = cls()
-        for summary in read_summaries(path, KINDS, what="checkpoint"):
-            tree.add(summary)
+        summaries, record = read_summaries(path, KINDS, what="checkpoint")
+        with refused(Path(path), "checkpoint"):
+            tree = cls(Record.from_header(record))
+            for summary in summaries:
+                tree.add(summary)
         return tree
 
 

@@ -13,7 +13,14 @@ from pinvlearn._core.blas import lapack
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.gram import same_kind
-from pinvlearn.summaries.schema import Ranges, Schema, add_ranges
+from pinvlearn.summaries.schema import (
+    Ranges,
+    Schema,
+    add_ranges,
+    check_counted,
+    check_numbers,
+    ranges_from,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +178,18 @@ class Triangle:
         """
         return {"R": self.R}
 
+    def counted(self) -> dict[str, Any]:
+        """What else a file holds: of which rows it is.
+
+        Returns
+        -------
+        dict
+            The other attributes but the schema.
+        """
+        return {"blocks": self.blocks, "n_rows": self.n_rows}
+
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], schema: Schema, **rest: Any) -> Triangle:
+    def from_arrays(cls, arrays: dict[str, Array], schema: Schema, counted: Any) -> Triangle:
         """The summary that a file holds.
 
         Parameters
@@ -181,16 +198,24 @@ class Triangle:
             What `arrays` gave.
         schema : Schema
             What their columns mean.
-        **rest : dict
-            The other attributes; `mass`, which follows from R, is not needed.
+        counted : dict
+            What `counted` gave.
 
         Returns
         -------
         Triangle
             The one that was written.
         """
-        rest.pop("mass")
-        return cls(arrays["R"], schema, **rest)
+        return cls(arrays["R"], schema, ranges_from(counted["blocks"]), float(counted["n_rows"]))
+
+    def check(self) -> None:
+        """Raise ValueError if no rows could have given these numbers; p² operations."""
+        self.schema.check()
+        width = 1 + self.schema.n_columns + self.schema.n_targets
+        check_numbers("R", self.R, (width, width))
+        check_counted(self.blocks, self.n_rows, self.mass)
+        if np.tril(self.R, -1).any():
+            raise ValueError("R is not an upper triangle")
 
     @property
     def total(self) -> float:
