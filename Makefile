@@ -16,6 +16,8 @@ $(TESTS): export OMP_NUM_THREADS = 1
 $(TESTS): export MKL_NUM_THREADS = 1
 $(TESTS): export VECLIB_MAXIMUM_THREADS = 1
 $(TESTS): export MPLBACKEND = agg
+# Tests start processes, each of which would compile the package again where nothing is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/extras-cli,plot
 	$(BIN)/pinvlearn compare
