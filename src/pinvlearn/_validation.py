@@ -14,7 +14,15 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, is_operator, is_sparse, to_dense
+from pinvlearn._core.arrays import (
+    Array,
+    IntArray,
+    Matrix,
+    is_operator,
+    is_sparse,
+    max_abs,
+    to_dense,
+)
 from pinvlearn._core.checks import is_number, number, whole_number
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn._core.sparse import check_sparse
@@ -190,6 +198,33 @@ def check_rows_and_targets(
     return scipy.sparse.csr_array(X) if is_sparse(X) else X, y
 
 
+LARGEST, LARGEST_TARGET = 1e50, 1e150
+"""Magnitudes of inputs and weights (and one over it) whose fourth powers, and of targets whose
+squares, stay in the range of floats: solvers sum those of features."""
+
+
+def check_magnitude(
+    X: Matrix, targets: Any = None, weights: Any = None, where: str = "", *, part: bool = False
+) -> None:
+    """Refuse what floats cannot square: sums over it would be infinite or zero, without a word.
+
+    With `part` there are other rows, so that small values may be.
+    """
+    heaviest = 1.0 if weights is None else max(max_abs(weights), 1.0)
+    for name, values, most, least in (
+        ("X", X, LARGEST, 1.0 / LARGEST),
+        ("y", targets, LARGEST_TARGET / np.sqrt(heaviest), 0.0),
+        ("sample_weight", weights, LARGEST, 1.0 / LARGEST),
+    ):
+        size = 0.0 if values is None or values.dtype.kind not in "fiu" else max_abs(values)
+        if size > most or (0.0 < size < least and not part):
+            what = "overflow" if size > most else "underflow"
+            raise ValueError(
+                f"{where}{name} holds values up to {size:.3g}, whose powers {what}; {most:.3g} is "
+                f"the most, and {least:g} the least that all may be below. Scale {name} first."
+            )
+
+
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
     """Record the names of a frame's columns in a new fit, or compare them with those of the fit."""
     validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
@@ -293,7 +328,9 @@ def check_block(
     if X.shape[0] != len(y):
         raise ValueError(f"{where}X has {X.shape[0]} rows, y {len(y)}.")
     check_finite(X, schema.feature_names, "X", where)
-    return X, y, check_weights(sample_weight, len(y), where)
+    weights = check_weights(sample_weight, len(y), where)
+    check_magnitude(X, y if schema.task == "targets" else None, weights, where, part=True)
+    return X, y, weights
 
 
 def _stand_in(schema: Schema, learner: str) -> Any:
@@ -325,19 +362,27 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     return y
 
 
-def check_symmetric(K: Matrix) -> None:
-    """A precomputed kernel of the training rows must be square and symmetric."""
+def check_symmetric(K: Matrix) -> Matrix:
+    """A precomputed kernel of the training rows must be square and symmetric.
+
+    It is returned in the precision that its entries have: float32 where all are float32 numbers.
+    """
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"A precomputed kernel must be square for fit; its shape is {K.shape}. For predict "
             "give the kernel of new rows against all training rows."
         )
+    size, single = max_abs(K), np.finfo(np.float32)
+    if float(single.tiny) < size < float(single.max) and not (K.astype(np.float32) != K).any():
+        K = K.astype(np.float32, copy=False)
+    eps = single.eps if K.dtype == np.float32 else 0.0
     difference = float(abs(K - K.T).max())
-    if difference > 1e-8 * float(abs(K).max()):
+    if difference > max(1e-8, 10.0 * float(eps)) * size:
         raise ValueError(
             "A precomputed kernel must be symmetric; K and its transpose differ by up to "
             f"{difference:.3g}."
         )
+    return K
 
 
 def check_kernel_matrix(K: Any) -> int:

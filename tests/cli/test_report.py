@@ -24,7 +24,7 @@ def test_the_target_is_found_and_new_rows_are_told_from_old_ones(table, model):
     table.drop(columns="void").tail(50).to_csv("new.csv", index=False)
     ok("report", model, "new.csv", "--quiet")
     text = Path("report.html").read_text(encoding="utf-8")
-    assert "50 rows that are not those the model learned from" in text
+    assert "50 rows that are not those of the fit" in text
 
 
 @pytest.mark.parametrize("name", ["linear", "extreme-svm", "kernel-elm"])

@@ -726,7 +726,7 @@ class TestBadInput:
             ({"alpha": -1.0}, r"alpha=-1.0 must be a finite number of at least 0"),
             ({"alpha": np.nan}, r"alpha=nan"),
             ({"alpha": "best"}, r"alpha='best'"),
-            ({"alpha": [0.1, -1.0]}, r"alpha path"),
+            ({"alpha": [0.1, -1.0]}, r"a path must be"),
             ({"gamma": 0}, r"gamma=0 must be"),
             ({"gamma": -1.0}, r"gamma=-1.0 must be"),
             ({"gamma": "wide"}, r"gamma='wide' is not known; choose one of 'scale'"),

@@ -11,6 +11,7 @@ import scipy.sparse
 
 import pinvlearn._validation
 from matrices import defective, skewed, with_spectrum
+from pairs import sweep
 from pinvlearn import frobenius_error, pinv, svd
 from pinvlearn.linalg.chebyshev import EXCESS
 from pinvlearn.linalg.driver import DECOMPOSITIONS, memory
@@ -48,9 +49,11 @@ def test_the_four_conditions_of_moore_and_penrose(solver, matrix):
     assert np.linalg.norm(P @ dense - (P @ dense).T, 2) <= bound
 
 
-@pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("solver", ["auto", "gram", "chebyshev", "fastpi", "frpca", "arpack"])
-@pytest.mark.parametrize("ratio", [0.02, 0.2, 0.5])
+@sweep(
+    solver=["auto", "gram", "chebyshev", "fastpi", "frpca", "arpack"],
+    matrix=MATRICES,
+    ratio=[0.02, 0.2, 0.5],
+)
 def test_low_rank_errors_are_near_the_optimum(solver, matrix, ratio):
     A = MATRICES[matrix]()
     unit = np.abs(A.data).max()
@@ -143,7 +146,7 @@ class TestMemory:
     @pytest.mark.parametrize("dense", [False, True])
     @pytest.mark.parametrize("solver", sorted(set(DECOMPOSITIONS) - {"adaptive"}))
     def test_the_estimate_covers_what_is_held(self, solver, dense):
-        A = skewed(6000, 300)
+        A = skewed(3000, 300)
         A = A.toarray() if dense else A
         svd(A[:500], 60, solver=solver, rng=0)  # what is compiled and cached does not count
         tracemalloc.start()

@@ -7,6 +7,7 @@ import pytest
 import scipy.linalg
 
 from matrices import with_spectrum
+from pairs import sweep
 from pinvlearn import LowRankPSD, lowrank_psd
 from pinvlearn.features.kernels import Kernel, KernelMatrix
 from pinvlearn.functional.kernels import SOLVERS
@@ -84,9 +85,7 @@ def slack(K):
     return n * (10 * EPS + NEGLIGIBLE) * max(np.diagonal(K).max(), 1e-300)
 
 
-@pytest.mark.parametrize("rank", [3, 20])
-@pytest.mark.parametrize("name", MATRICES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@sweep(solver=SOLVERS, name=MATRICES, rank=[3, 20])
 class TestEveryMatrix:
     def found(self, solver, name, rank):
         K = MATRICES[name]()

@@ -116,19 +116,20 @@ def test_the_pseudo_inverse(matrix, solver, intercept):
     assert prediction_error(H, None, readout, coef, offset) <= allowed
 
 
-@pytest.mark.parametrize(
-    "path",
-    [None, [0.0], [0.0, 1e-30], np.logspace(-20, 0, 9)],
-    ids=["auto", "zero", "least", "given"],
+PATHS = {"auto": None, "zero": [0.0], "least": [0.0, 1e-30], "given": np.logspace(-20, 0, 9)}
+
+
+@sweep(
+    decades=[3, 8, 13],
+    shape=[(80, 30), (400, 30), (30, 80)],
+    score=[None, squared_error_score],
+    path=PATHS,
 )
-@pytest.mark.parametrize("score", [None, squared_error_score], ids=["gcv", "loo"])
-@pytest.mark.parametrize("shape", [(80, 30), (400, 30), (30, 80)], ids=str)
-@pytest.mark.parametrize("decades", [3, 8, 13])
 def test_auto_keeps_its_word_on_paths(decades, shape, score, path):
     """Whatever alpha is chosen, the solution for it is exact to what was promised."""
     H = with_spectrum(*shape, np.logspace(0.0, -decades, 30), seed=decades)
     Y = H @ targets(shape[1], 1) * 10.0 ** (decades / 2) + 1e-3 * targets(shape[0], 1)
-    path = None if path is None else np.asarray(path)
+    path = None if path == "auto" else np.asarray(PATHS[path])
     readout = solve(make_problem(H, Y, score=score), s.Auto(), path)
     coef, offset = ridge(H, Y, readout.alpha, intercept=True)
     allowed = bound(H, Y, None, True, coef, readout.alpha, 2 * s.TOLERANCE)

@@ -73,6 +73,16 @@ def test_a_learner_alone_uses_columns_as_they_are():
     assert column_stories(pl.PinvRegressor().fit(array, TARGET), array) == []
 
 
+@pytest.mark.parametrize(
+    "chosen", [["kept"], [3], slice(3, 4), [False, False, False, True]], ids=str
+)
+def test_columns_may_be_chosen_in_any_way(chosen):
+    columns = make_column_transformer((StandardScaler(), chosen))
+    model = make_pipeline(columns, pl.PinvRegressor()).fit(TABLE, TARGET)
+    assert story("kept", model).steps[0].startswith("mean 2.8")
+    assert story("spare", model).steps == ("left out",)
+
+
 def test_texts_that_are_all_different_are_ids():
     table = TABLE.assign(code=[f"c{i}" for i in range(40)])
     assert idlike(table) == ["code"]

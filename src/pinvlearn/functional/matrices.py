@@ -267,11 +267,17 @@ def lstsq(
         readout = solve(problem, how, min(ridge, MOST_RIDGE))
     shrink = min(1.0, MOST_RIDGE / ridge) if ridge > 0.0 else 1.0
     residual = np.linalg.norm(np.asarray(H @ (readout.coef * shrink)) - T, axis=0) / unit
-    if ridge > MOST_RIDGE:  # one factor after the other: their product may not be a number
-        coef = readout.coef * (MOST_RIDGE / scale) / unit / alpha
-    else:
-        coef = readout.coef * (scale / unit)
-    coef = coef.astype(A.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        if ridge > MOST_RIDGE:  # one factor after the other: their product may not be a number
+            coef = readout.coef * (MOST_RIDGE / scale) / unit / alpha
+        else:
+            coef = readout.coef * (scale / unit)
+        coef = coef.astype(A.dtype, copy=False)
+    if not np.isfinite(coef).all():
+        raise ValueError(
+            f"the solution has entries beyond {np.finfo(coef.dtype).max:.2g}, the largest number "
+            f"of {coef.dtype}. Multiply A by a large number first, or divide Y by one."
+        )
     if np.ndim(Y) == 1:
         coef, residual = coef[:, 0], residual[0]
     return Solution(coef, min(readout.rank, *A.shape), residual, readout.condition, readout.report)

@@ -23,6 +23,7 @@ from pinvlearn._validation import (
     check_choice,
     check_in_memory,
     check_jobs,
+    check_magnitude,
     check_rows,
     check_rows_and_targets,
     check_weights,
@@ -91,10 +92,11 @@ class ReadoutEstimator(LedgerHolder):
             check_in_memory(X)
             X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
             weights = check_weights(sample_weight, X.shape[0], some=True)
-            if not self.__sklearn_tags__().input_tags.pairwise:
-                warn_of_scales(X)
             schema, y = self._read_targets(y, X.shape[1])
             targets = coded(schema, y, weights, self._class_weight)
+            check_magnitude(X, targets.T, targets.weights)
+            if not self.__sklearn_tags__().input_tags.pairwise:
+                warn_of_scales(X)
             found = self._fit_readout(X, y, targets, score_of(self.loo_scoring, targets.schema))
             notes = tuple(found.notes)
             schema = replace(targets.schema, n_columns=int(found.map.n_columns))

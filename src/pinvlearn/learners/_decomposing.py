@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from pinvlearn._core.arrays import Array, Matrix, Shifted
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -43,6 +45,9 @@ SOLVERS = (
 NEED_RANK = ("arpack", "block-krylov", "randomized")
 NORMALIZERS = ("auto", "QR", "LU", "none")
 
+_SOLVING = threading.RLock()
+"""One for all models, which so remain plain attributes that can be copied and pickled."""
+
 
 def _goes_on(estimator: Any) -> bool:
     if "components_" in vars(estimator) and "summary_" not in vars(estimator):
@@ -60,6 +65,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """The parameter that names the solver."""
     _dtype: np.dtype[Any]
     """Precision of the attributes: that of X."""
+    _solution: dict[str, Any] | None = None
+    """What `_solved` names, once it was asked for after `partial_fit`."""
     _fewest: ClassVar[int]
     """Smallest number of components that makes sense."""
     _also: ClassVar[str] = ""
@@ -97,6 +104,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         with unchanged_on_failure(self):
             forget_fit(self)
+            self.__dict__.pop("_solution", None)
             self._check_parameters()
             self._fit(check_rows(self, X, reset=True, least=2, finite=False))
         return self
@@ -142,6 +150,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
             for name in self._solved:
                 self.__dict__.pop(name, None)
+            self._solution = None
             self.summary_ = new if seen is None else seen + new
             self.n_samples_ = self.summary_.count
             self._dtype = X.dtype if seen is None else np.result_type(self._dtype, X.dtype)
@@ -150,11 +159,25 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __getattr__(self, name: str) -> Any:
         # Reached only for what is not there: after partial_fit, what has yet to be solved for.
         if name in type(self)._solved and "summary_" in vars(self):
-            with unchanged_on_failure(self):
-                self._solve(self.summary_)
-            return vars(self)[name]
+            return self._solved_once()[name]
         # The usual error, or that of a method which says why it is not available.
         return object.__getattribute__(self, name)
+
+    def _solved_once(self) -> dict[str, Any]:
+        """What follows from the summary, solved for by whoever asks first.
+
+        On a copy, and under one name that is there already: other threads may be going through the
+        attributes, to which nothing is added.
+        """
+        if self._solution is None:
+            with _SOLVING:
+                if self._solution is None:
+                    other = object.__new__(type(self))
+                    other.__dict__.update(vars(self))
+                    with one_blas_thread():
+                        other._solve(self.summary_)
+                    self._solution = {name: vars(other)[name] for name in self._solved}
+        return self._solution
 
     @property
     def _solver(self) -> str:

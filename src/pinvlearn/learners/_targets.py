@@ -130,7 +130,9 @@ def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     if outputs is not None and errors is not None and targets is not None:
         found["loo_predictions_"] = one_column(outputs, schema)
         found["loo_error_"] = one_column(errors, schema)
-        found["loo_errors"] = np.sort(np.abs(targets - outputs), axis=0)
+        # a row that nothing else predicts might be off by anything
+        off = np.where(np.isfinite(errors), np.abs(targets - outputs), np.inf)
+        found["loo_errors"] = np.sort(off, axis=0)
     return found
 
 

@@ -313,8 +313,8 @@ class FastPCA(Decomposition):
         with np.errstate(over="ignore", under="ignore"):  # a variance may be out of range
             variance = axes.s.astype(np.float64) ** 2 / spread
             left = float(np.square(axes.norm)) * max(1.0 - float(shares.sum()), 0.0) / spread
+            self.explained_variance_ = variance.astype(dtype)
         self.components_ = axes.Vt.astype(dtype, copy=False)
-        self.explained_variance_ = variance.astype(dtype)
         self.explained_variance_ratio_ = shares.astype(dtype)
         self.singular_values_ = axes.s.astype(dtype)
         self.mean_ = mean.astype(dtype, copy=False)

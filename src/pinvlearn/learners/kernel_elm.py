@@ -119,6 +119,8 @@ class _KernelELM(ReadoutEstimator):
             raise ValueError(f'single_precision=True belongs to solver="exact", not "{solver}".')
         K = self._kernel_matrix(X)
         n_jobs, alpha = check_jobs(self.n_jobs), check_alpha(self.alpha)
+        if alpha is not None and np.size(alpha) == 1:  # a path of one is no path
+            alpha = float(np.ravel(alpha)[0])
 
         Y, weights = targets.Y, targets.weights
 
@@ -159,6 +161,7 @@ class _KernelELM(ReadoutEstimator):
             intercept=task.intercept,
             alpha=task.alpha,
             score=task.score,
+            rounding=task.rounding,
         )
         return every, None, solved
 
@@ -201,8 +204,7 @@ class _KernelELM(ReadoutEstimator):
     def _kernel_matrix(self, X: Matrix) -> Any:
         """The kernel matrix of the training rows, to be asked for blocks."""
         if self.kernel == "precomputed":
-            check_symmetric(X)
-            return as_kernel_matrix(to_dense(X))
+            return as_kernel_matrix(to_dense(check_symmetric(X)))
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, (*KERNELS, "precomputed"))
         gamma = kernel_width(X, self.gamma)

@@ -128,7 +128,7 @@ class Pivots:
         if not np.isfinite(self.diagonal).all():
             raise ValueError("The kernel matrix has NaN or infinity on its diagonal.")
         self._largest = float(self.diagonal.max(initial=0.0))
-        eps = _precision(K)
+        eps = precision(K)
         self._indefinite = max(INDEFINITE, 10.0 * ROUNDING * eps)
         self._check_definite()
         self.total = float(self.diagonal.sum())
@@ -308,7 +308,7 @@ def randomized_psd(
     """
     n = len(K)
     width = min(rank + n_oversamples, n)
-    eps = _precision(K)
+    eps = precision(K)
     K = K.astype(np.float64, copy=False)
     Q, _ = thin_qr(np.asfortranarray((rng.standard_normal((width, n)) @ K).T))
     Q, _ = thin_qr(Q)
@@ -341,7 +341,7 @@ def randomized_psd(
     return LowRankPSD(U * np.sqrt(D), None, trace_error, report), U, D
 
 
-def _precision(K: Any) -> float:
+def precision(K: Any) -> float:
     """eps of the numbers that K is made of."""
     dtype = getattr(K, "dtype", np.dtype(np.float64))
     return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)

@@ -206,9 +206,14 @@ class SVD:
         elif alpha > 0.0:
             g = ridge_gain(self.s, alpha)
         else:
-            g = cutoff_gain(
-                self.s, default_rcond(self.shape, self.s.dtype) if rcond is None else rcond
-            )
+            cut = default_rcond(self.shape, self.s.dtype) if rcond is None else rcond
+            with np.errstate(over="ignore"):
+                g = cutoff_gain(self.s, cut)
+            if not np.isfinite(g).all():
+                raise ValueError(
+                    f"1/s overflows for singular values down to {self.s[g > 0.0][-1]:.2g} in "
+                    f"{self.s.dtype}. Multiply the matrix by a large number first."
+                )
         return PseudoInverse(self.Vt.T, g, self.U.T, self.report)
 
     def append_rows(self, B: Matrix) -> SVD:

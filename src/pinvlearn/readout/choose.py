@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn._core.products import times
-from pinvlearn.readout.duals import Duals
+from pinvlearn.readout.duals import Duals, norms_of
 from pinvlearn.readout.factors import (
     Factor,
     Spectral,
@@ -238,10 +238,17 @@ def _magnitude(factor: Factor) -> float:
     return float(np.sqrt(factor.largest + center.total * (center.H_mean @ center.H_mean)))
 
 
-def _smallest(factor: Factor, alpha: float) -> float:
+def smallest_root(factor: Factor, alpha: float) -> float:
     """Root of the smallest eigenvalue of ZᵀZ + alpha in the directions that take part."""
     least = (factor.largest + alpha) / factor.quality(alpha).effective
     return max(float(np.sqrt(least)), 1e-150)
+
+
+class Accuracy(NamedTuple):
+    """Relative errors of coefficients, in the norm of the predictions, and of leverages."""
+
+    coef: float
+    leverage: float
 
 
 def held_out(
@@ -251,37 +258,24 @@ def held_out(
     i: int,
     alpha: float,
     coef: Array,
-    accuracy: tuple[float, float],
+    accuracy: Accuracy,
 ) -> tuple[Array, Array]:
     """Left-out predictions at alpha number i, and how far rounding may have moved them.
 
-    Parameters
-    ----------
-    coef : array of shape (p, t)
-        The refined coefficients, whose residuals are taken.
-    accuracy : tuple of float
-        Relative errors of the coefficients, in the norm of the predictions, and of the leverages.
-
-    Notes
-    -----
-    An error d of the coefficients moves the residual of a row by at most √h_i·√(dᵀ(ZᵀZ + alpha)d),
-    h_i its leverage, and an error eps·‖Z‖ of the rows moves both as it does in `Duals`.
+    Residuals are those of `coef`, the refined coefficients.  Rows of weight zero are predicted like
+    new ones.
     """
-    center, spectral = factor.center, factor.spectral
-    offset = center.offset(coef)
+    offset = factor.center.offset(coef)
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
         w = np.ones(len(Y)) if weights is None else weights
         reach = np.zeros(len(Y))
-        if not w.all():  # rows that took no part are predicted like new ones
-            Z = _centred(H[w == 0.0], None, center.H_mean)
-            reach[w == 0.0] = factor.leverage(Z, np.array([alpha]))[:, 0]
-            if spectral is not None and alpha > 0.0:  # what lies outside all rows that did
-                rest = np.square(Z).sum(axis=1) - np.square(Z @ spectral.V).sum(axis=1)
-                reach[w == 0.0] += rest.clip(min=0.0) / alpha
+        if not w.all():
+            reach[w == 0.0] = _reach(factor, alpha, H[w == 0.0])
         return times(H, coef) + offset, w, reach
 
-    fitted, w, reach = map(np.concatenate, zip(*problem.rows_at_hand.each(of_block), strict=True))
+    blocks = problem.rows_at_hand.each(of_block)
+    fitted, w, reach = map(np.concatenate, zip(*blocks, strict=True))
     Y, inside = problem.rows_at_hand.Y, (w > 0.0)[:, None]
     if found.predictions is None or found.errors is None:
         free = found.free[:, i, None]
@@ -291,14 +285,29 @@ def held_out(
         predictions = np.where(inside, found.predictions[:, i], fitted)
         known = np.where(inside, found.errors[:, i], 0.0)
     leverage = np.where(inside, 1.0 - free, reach[:, None])
-    size, least = _magnitude(factor), _smallest(factor, alpha)
-    residual = np.sqrt(w @ np.square(Y - fitted))
-    of_coef = accuracy[0] * np.sqrt(np.abs(np.sum(coef * factor.rhs, axis=0)))
-    of_coef += 4.0 * EPS * size * (np.linalg.norm(coef, axis=0) + residual / least)
-    of_free = accuracy[1] * leverage + 8.0 * EPS * (1.0 + size / least * np.sqrt(leverage * free))
-    moved = np.sqrt(leverage) * of_coef / np.where(inside, np.sqrt(w)[:, None], 1.0)
-    moved += inside * np.abs(Y - predictions) * of_free + 4.0 * EPS * (np.abs(Y) + np.abs(fitted))
-    return predictions, moved / free + known
+    residual = norms_of(np.sqrt(w)[:, None] * (Y - fitted))
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite where it is not known
+        turn = 4.0 * EPS * _magnitude(factor) / smallest_root(factor, alpha)
+        own = accuracy.coef * np.sqrt(np.abs(np.sum(coef * factor.rhs, axis=0)))
+        own = own + turn * (smallest_root(factor, alpha) * norms_of(coef) + residual)
+        # directions that are missing matter little to rows that took part, and more to others
+        missing = np.sqrt(factor.quality(alpha).missing * factor.center.squares)
+        moved = np.sqrt(leverage) * np.where(inside, own, own + missing)
+        moved /= np.where(inside, np.sqrt(w)[:, None], 1.0)
+        turned = accuracy.leverage * leverage + 2.0 * turn * np.sqrt(leverage * free) + 8.0 * EPS
+        moved += inside * np.abs(Y - predictions) * turned
+        moved = (moved + 4.0 * EPS * (np.abs(Y) + np.abs(fitted))) / free + known
+    return predictions, np.where(np.isnan(moved), np.inf, moved)
+
+
+def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:
+    """Leverages of rows that took no part, with what of them lies outside of all that did."""
+    Z, spectral = _centred(H, None, factor.center.H_mean), factor.spectral
+    reach = factor.leverage(Z, np.array([alpha]))[:, 0]
+    if spectral is not None and alpha > 0.0:
+        rest = np.square(Z).sum(axis=1) - np.square(Z @ spectral.V).sum(axis=1)
+        reach += rest.clip(min=0.0) / alpha
+    return reach
 
 
 def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:

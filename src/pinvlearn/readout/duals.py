@@ -21,6 +21,9 @@ from pinvlearn._core.arrays import Array
 
 EPS = float(np.finfo(np.float64).eps)
 
+NEARLY = 100.0
+"""Squared singular values within this factor of the cut-off may be on either side of it."""
+
 
 @dataclass(frozen=True, eq=False)
 class DualFit:
@@ -33,15 +36,15 @@ class DualFit:
     numerator, freedom, moved : arrays of shape (m, t), (m,) and (m, t)
         The error of each row left out is the quotient of the first two, which rounding may have
         moved by the third.
-    squares, free : array of shape (t,) and float
-        Sums of squared residuals and of freedom, both over alpha, or their limits.
+    norms, free : array of shape (t,) and float
+        Norms of the residuals and the sum of freedom, both over alpha, or their limits.
     """
 
     weights: Array
     numerator: Array
     freedom: Array
     moved: Array
-    squares: Array
+    norms: Array
     free: float
 
 
@@ -85,24 +88,31 @@ class Duals:
             null = np.asarray(gains[i] == 0.0, dtype=np.float64)
             if alpha == 0.0 and null.any():
                 (rest,) = self._fits(UY, squares, [null], [gains[i]], np.zeros(1))
-                found[i] = self._limit(found[i], rest, gains[i])
+                found[i] = self._limit(found[i], rest)
         return found
 
-    def _limit(self, ridge: DualFit, rest: DualFit, gains: Array) -> DualFit:
+    def _limit(self, ridge: DualFit, rest: DualFit) -> DualFit:
         """Without ridge: residuals over freedom for rows that others determine, and the limit of
         that quotient, the weights of the shortest fit, for rows that do not.
 
-        Which a row is the cut-off says, as it would of the fit without that row.
+        Which a row is the cut-off says, as it would of the fit without that row, whose smallest
+        value is its freedom over its diagonal entry of the pseudo-inverse.  Near the cut-off both
+        answers are possible.
         """
-        least = self.values[gains > 0.0].min(initial=np.inf)
-        others = rest.freedom > self.cut / least
+        edge = self.cut * ridge.freedom
+        others = rest.freedom > edge
+        unclear = (rest.freedom > edge / NEARLY) & (rest.freedom < edge * NEARLY)
+        first, second = (
+            part.numerator * _reciprocal(part.freedom)[:, None] for part in (rest, ridge)
+        )
+        moved = np.where(others[:, None], rest.moved, ridge.moved)
         whole = rest if rest.free > 0.5 else ridge
         return DualFit(
             ridge.weights,
             np.where(others[:, None], rest.numerator, ridge.numerator),
             np.where(others, rest.freedom, ridge.freedom),
-            np.where(others[:, None], rest.moved, ridge.moved),
-            whole.squares,
+            moved + unclear[:, None] * np.abs(first - second),
+            whole.norms,
             whole.free,
         )
 
@@ -119,6 +129,8 @@ class Duals:
         `inverses` are the gains that coefficients come from: the same, but for residuals.
         """
         (k, t), m = UY.shape, len(self.U)
+        unit = float(np.abs(UY).max(initial=0.0)) or 1.0  # squares of targets might overflow
+        relative = np.square(UY / unit)
         G, inverse = np.stack(gains, axis=1), np.stack(inverses, axis=1)
         side = self.values[:, None] * inverse**2
         c = (self.U @ (G[:, :, None] * UY[:, None, :]).reshape(k, -1)).reshape(m, -1, t)
@@ -129,24 +141,26 @@ class Duals:
         def norms(by: Array) -> tuple[Array, Array]:
             """Of a column of M or its like, and of what the fit to the other rows has of it."""
             own = np.sqrt(squares @ by)[:, :, None]
-            return own, np.sqrt(by.T @ UY**2) + errors * own
+            return own, unit * np.sqrt(by.T @ relative) + errors * own
 
-        columns, weights = norms(G**2)
-        moved = 4.0 * EPS * weights * (1.0 + alphas[:, None] * columns)
-        if self.rounding:
-            sides, coef = norms(side)
-            moved += self.rounding * (columns * coef + sides * weights)
-        if self.noise:
-            inner, dual = (columns, weights) if inverses is gains else norms(inverse**2)
-            moved += self.noise * (columns * dual + inner * weights)
-        moved *= share
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite where it is not known
+            columns, weights = norms(G**2)
+            moved = 4.0 * EPS * weights * (1.0 + alphas[:, None] * columns)
+            if self.rounding:
+                sides, coef = norms(side)
+                moved += self.rounding * (columns * coef + sides * weights)
+            if self.noise:
+                inner, dual = (columns, weights) if inverses is gains else norms(inverse**2)
+                moved += self.noise * (columns * dual + inner * weights)
+            moved *= share
+        moved[~(share[:, :, 0] > 0.0) | np.isnan(moved).any(axis=2)] = np.inf
         return [
             DualFit(
                 c[:, i],
                 c[:, i],
                 diagonal[:, i],
                 moved[:, i],
-                np.square(c[:, i]).sum(axis=0),
+                norms_of(c[:, i]),
                 float(diagonal[:, i].sum()),
             )
             for i in range(len(gains))
@@ -162,9 +176,16 @@ def weights_of(U: Array, gains: Array, UY: Array) -> Array:
 def moved_by_noise(noise: float, alpha: float, m: Array, c: Array, diagonal: Array) -> Array:
     """How far an error of ZZᵀ moves c_i / M_ii, from the norms m of the columns of M."""
     m, share = m[:, None], _reciprocal(diagonal)[:, None]
-    weights = np.linalg.norm(c, axis=0) + np.abs(c) * share * m
-    moved: Array = (2.0 * noise * m + 4.0 * EPS * (1.0 + alpha * m)) * weights * share
-    return moved
+    weights = norms_of(c) + np.abs(c) * share * m
+    moved = (2.0 * noise * m + 4.0 * EPS * (1.0 + alpha * m)) * weights * share
+    return np.where(share > 0.0, moved, np.inf)
+
+
+def norms_of(x: Array) -> Array:
+    """Norms of the columns, whose squares may be out of range."""
+    unit = float(np.abs(x).max(initial=0.0)) or 1.0
+    norms: Array = unit * np.linalg.norm(x / unit, axis=0)
+    return norms
 
 
 def _reciprocal(x: Array) -> Array:

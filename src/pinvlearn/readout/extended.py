@@ -243,14 +243,22 @@ def left_out_again(
     system = Augmented(H[inside], np.sqrt(w[inside]), alpha, problem.intercept)
     if not system.is_solvable:
         return None
-    found, change, fit = left_out_exactly(system, Y[inside], rows)
+    found, moved, fit = left_out_exactly(system, Y[inside], rows)
     predictions, errors = predictions.copy(), errors.copy()
-    predictions[inside[rows]] = Y[inside[rows]] - found
-    errors[inside[rows]] = change + EPS * (np.abs(Y[inside[rows]]) + np.abs(found))
-    predictions[outside] = H[outside] @ fit.B + fit.b
-    errors[outside] = 4.0 * EPS * (np.abs(H[outside]) @ np.abs(fit.B) + np.abs(fit.b))
+    take_better(predictions, errors, inside[rows], found, moved)
+    moved = 4.0 * EPS * (np.abs(H[outside]) @ np.abs(fit.B) + np.abs(fit.b))
+    take_better(predictions, errors, outside, H[outside] @ fit.B + fit.b, moved)
     score = problem.score(Y[:, None], predictions[:, None])[:, 0] if problem.score else w
     return Again(predictions, errors, float(w @ score / w.sum()))
+
+
+def take_better(
+    predictions: Array, errors: Array, rows: IntArray, found: Array, moved: Array
+) -> None:
+    """Write other predictions of some rows, and their errors, over those that are less exact."""
+    better = moved < errors[rows]
+    predictions[rows] = np.where(better, found, predictions[rows])
+    errors[rows] = np.where(better, moved, errors[rows])
 
 
 def scale_of(Y: Array, predictions: Array) -> Array:
@@ -260,7 +268,15 @@ def scale_of(Y: Array, predictions: Array) -> Array:
 
 
 def left_out_exactly(system: System, Y: Array, rows: IntArray) -> tuple[Array, Array, Unknowns]:
-    """Errors of some rows when they are left out, the last correction to them, and the fit."""
+    """Predictions for some rows when they are left out, their errors, and the fit.
+
+    The errors are what the last correction has changed, and more than the next would.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # their errors tell
+        return _left_out_exactly(system, Y, rows)
+
+
+def _left_out_exactly(system: System, Y: Array, rows: IntArray) -> tuple[Array, Array, Unknowns]:
     t = Y.shape[1]
     targets = np.hstack([Y, np.eye(len(Y))[:, rows]])
     found = system.solve(Unknowns(targets, *system.nothing(targets.shape[1])))
@@ -270,6 +286,7 @@ def left_out_exactly(system: System, Y: Array, rows: IntArray) -> tuple[Array, A
         found = Unknowns(*(old + new for old, new in zip(found, step, strict=True)))
         last, errors = errors, system.quotient(found, rows)
         change = np.abs(errors - last)
-        if (change <= CONVERGED * scale_of(Y, Y[rows] - errors)).all():
+        if not (change > CONVERGED * scale_of(Y, Y[rows] - errors)).any():
             break
-    return errors, change, Unknowns(*(part[..., :t] for part in found))
+    moved = change + EPS * (np.abs(Y[rows]) + np.abs(errors))
+    return Y[rows] - errors, moved, Unknowns(*(part[..., :t] for part in found))

@@ -13,6 +13,8 @@ from pinvlearn._core.blas import blas
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.moments import Factored, Moments, panels
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 class Quality(NamedTuple):
     """What is known of a factor at one alpha.
@@ -122,7 +124,8 @@ class Spectral:
 
     @property
     def _keep(self) -> Any:
-        return (self.s > self.rcond * self.s[:1]) & (self.s > 0.0)
+        # a value whose square underflows has no inverse square either, and counts as zero
+        return (self.s > self.rcond * self.s[:1]) & (self.s**2 >= TINY)
 
     def truncate(self, rank: int) -> Spectral:
         """The first `rank` directions alone."""
@@ -134,7 +137,7 @@ class Spectral:
 
     def inverse(self, alpha: float) -> Array:
         """1 / (s² + alpha) in the directions kept; without ridge the others are cut off."""
-        keep = self._keep if alpha == 0.0 else np.ones(len(self.s), dtype=bool)
+        keep = self._keep if alpha == 0.0 else ~self._hidden(alpha)
         return np.divide(1.0, self.s**2 + alpha, out=np.zeros_like(self.s), where=keep)
 
     @property
@@ -175,10 +178,14 @@ class Spectral:
         effective = float((used[0] ** 2 + alpha) / (used[-1] ** 2 + alpha)) if len(used) else 1.0
         return Quality(condition, effective, self._missing(alpha), False)
 
+    def _hidden(self, alpha: float) -> Any:
+        """Directions of nothing but noise, which a ridge below it would magnify."""
+        return (self.s**2 <= self.noise) & (alpha < self.noise)
+
     def _missing(self, alpha: float) -> float:
         """Without ridge, directions that `noise` hides are all of what they would take part in."""
         if alpha > 0.0:
-            return min(1.0, self.lost / alpha)
+            return 1.0 if self._hidden(alpha).any() else min(1.0, self.lost / alpha)
         return 1.0 if self.noise and (self.lost or not self._keep.all()) else 0.0
 
 

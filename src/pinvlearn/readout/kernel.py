@@ -11,14 +11,17 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import lapack
+from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
+from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.extended import (
     MOST_WORK,
     KernelSystem,
     Unknowns,
     left_out_exactly,
     scale_of,
+    take_better,
 )
 from pinvlearn.readout.kernel_factors import KernelFit, KernelRows, Spectrum, bordered, by_cholesky
 from pinvlearn.readout.problem import EPS, Problem, Rows, Score
@@ -37,6 +40,20 @@ LIMIT = 1e-2
 REFINEMENTS, SMALL_STEP = 4, 1e-4
 """Float64 corrections of a float32 solution: each wins as many digits as the one before, so the one
 after a step of this size is about 1e-8."""
+
+
+LARGEST = 1e140
+"""Kernel values up to which sums of squares stay in the range of floats."""
+
+
+def check_range(diagonal: Array) -> None:
+    """Refuse kernel values that cannot be squared; the diagonal bounds all others."""
+    size = float(np.abs(diagonal).max(initial=0.0))
+    if not size <= LARGEST:
+        raise ValueError(
+            f"Kernel values reach {size:.3g}; {LARGEST:g} is the most. Scale the inputs, or use a "
+            "smaller gamma or degree."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +78,11 @@ class KernelTask:
         """Number of rows."""
         return len(self.Y)
 
+    @property
+    def rounding(self) -> float:
+        """Relative error of kernel values."""
+        return precision(self.K)
+
     def tiles(self) -> Iterator[tuple[slice, Array]]:
         """All of K in blocks of rows."""
         everything = np.arange(self.n)
@@ -68,11 +90,12 @@ class KernelTask:
             rows = slice(start, min(start + TILE, self.n))
             yield rows, self.K(everything[rows], everything)
 
-    def whole(self, dtype: Any = np.float64) -> Array:
-        """All of K as one array."""
+    def whole(self, dtype: Any = np.float64, unit: float = 1.0) -> Array:
+        """All of K as one array, in some unit."""
         whole = np.empty((self.n, self.n), dtype=dtype)
         for rows, block in self.tiles():
-            whole[rows] = block
+            whole[rows] = block if unit == 1.0 else block / unit
+        check_range(np.diagonal(whole))
         return whole
 
     def problem(self, F: Array, score: Score | None) -> Problem:
@@ -117,7 +140,7 @@ def solve_kernel(
         return readout
     predictions[inside], errors[inside] = readout.leave_one_out, readout.leave_one_out_error
     predictions[outside] = K[outside] @ coef + readout.intercept
-    spread = np.linalg.norm(Y[inside] - Y[inside].mean(axis=0), axis=0)
+    spread = norms_of(Y[inside] - Y[inside].mean(axis=0))
     smallest = 4.0 * EPS * (np.abs(K[outside]) @ np.abs(coef) + np.abs(readout.intercept))
     errors[outside] = readout.first_error * spread + smallest
     return replace(readout, leave_one_out=predictions, leave_one_out_error=errors)
@@ -212,8 +235,10 @@ def _refusal(alphas: Array, error: float) -> str:
 
 def _validation(fit: KernelFit, weights: Array) -> float:
     """The score of generalised cross-validation, residuals and freedom both over alpha."""
-    squares, free = float(fit.dual.squares.mean()), fit.dual.free
-    return float(validation(squares, free, len(weights), float(weights.sum())))
+    if not fit.dual.free > 0.0:
+        return -np.inf
+    ratios = fit.dual.norms / fit.dual.free
+    return float(validation(np.square(ratios).mean(), 1.0, len(weights), float(weights.sum())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,9 +288,8 @@ def _settled(
                 given, rows.root, alpha, rows.intercept, spectrum.duals, spectrum.mean
             )
             which = np.flatnonzero(found.uncertain(i))
-            errors, change, refined[i] = left_out_exactly(system, rows.Y, which)
-            found.predictions[which, i] = rows.Y[which] - errors
-            found.errors[which, i] = change + EPS * (np.abs(rows.Y[which]) + np.abs(errors))
+            predictions, moved, refined[i] = left_out_exactly(system, rows.Y, which)
+            take_better(found.predictions[:, i], found.errors[:, i], which, predictions, moved)
         return float(found.scores(slice(i, i + 1))[0])
 
     best = settled(scores, alphas, again)
@@ -278,17 +302,20 @@ def solve_single_precision(task: KernelTask) -> Readout:
     For one alpha, without weights.  K is evaluated again for each correction.  Half the memory of
     float64, at the same accuracy where cond(K + alpha) < 1e6.
     """
-    Y, alpha = task.Y, task.alpha
-    assert isinstance(alpha, float)
-    A = task.whole(np.float32).T  # symmetric, so this is Fortran order without a copy
-    A[np.diag_indices_from(A)] += np.float32(alpha)
+    Y, alpha = task.Y, float(np.asarray(task.alpha, dtype=np.float64).item())
+    # in units, powers of two, in which neither K nor Y leaves the range of float32
+    unit = _unit(np.append(np.abs(task.K.diagonal()), alpha))
+    both = np.column_stack([Y, np.ones(len(Y))])
+    units = np.array([_unit(np.abs(column)) for column in both.T])
+    both /= units
+    A = task.whole(np.float32, unit).T  # symmetric, so this is Fortran order without a copy
+    A[np.diag_indices_from(A)] += np.float32(alpha / unit)
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
     if info != 0:
         raise np.linalg.LinAlgError(
             f"K + alpha is not positive definite in single precision for alpha={alpha:.3g}. Use a "
             "larger alpha or single_precision=False."
         )
-    both = np.column_stack([Y, np.ones(len(Y))])
     solved, residual, change = np.zeros_like(both), both, 1.0
     for _ in range(REFINEMENTS):
         step = scipy.linalg.cho_solve((L, True), residual.astype(np.float32), check_finite=False)
@@ -296,15 +323,16 @@ def solve_single_precision(task: KernelTask) -> Readout:
         change = float(np.linalg.norm(step)) / max(float(np.linalg.norm(solved)), 1e-300)
         if change < SMALL_STEP:
             break
-        residual = both - alpha * solved
+        residual = both - (alpha / unit) * solved
         for rows, block in task.tiles():
-            residual[rows] -= block @ solved
+            residual[rows] -= (block / unit) @ solved
     if change >= SMALL_STEP:
         raise np.linalg.LinAlgError(
             f"K + alpha is too ill conditioned for single precision at alpha={alpha:.3g}: the "
             f"corrections stopped at {change:.2g}. Use a larger alpha or single_precision=False."
         )
-    weights, offset = bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), task.intercept)
+    solved *= units / unit
+    weights, offset = bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, task.intercept)
     error = change**2
     return Readout(
         coef=weights,
@@ -322,3 +350,9 @@ def solve_single_precision(task: KernelTask) -> Readout:
         bound=error,
         report=Report("exact", "float32 Cholesky of K + alpha, float64 corrections", error=error),
     )
+
+
+def _unit(values: Array) -> float:
+    """A power of two near the largest of some magnitudes."""
+    _, exponent = np.frexp(values.max(initial=0.0))
+    return float(np.ldexp(1.0, int(exponent)))

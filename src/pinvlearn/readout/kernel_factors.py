@@ -14,11 +14,14 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas, lapack
-from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise
+from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
 from pinvlearn.readout.problem import EPS
 from pinvlearn.readout.solvers import TOLERANCE
 
 REFINEMENTS = 4
+
+SAFE = (1e-140, 1e140)
+"""Kernel values between these can be squared."""
 
 MAX_HALVINGS = 200
 
@@ -42,7 +45,10 @@ class KernelRows:
         """From kernel values, which are overwritten."""
         if (root != 1.0).any():
             K *= np.outer(root, root)
-        return cls(K, Y, root, intercept, float(np.linalg.norm(K)))
+        largest = float(np.abs(np.diagonal(K)).max(initial=0.0))
+        safe = SAFE[0] < largest < SAFE[1]  # the norm that cannot overflow is slow
+        size = np.linalg.norm(K) if safe else blas("nrm2", K)(K.ravel())
+        return cls(K, Y, root, intercept, float(size))
 
     @property
     def targets(self) -> Array:
@@ -60,8 +66,8 @@ class KernelRows:
         To first order that is alpha(K + alpha)⁻¹ times the error times the weights.
         """
         targets, unit = self.targets, self.unit
-        spread = np.linalg.norm(targets - np.outer(unit, unit @ targets), axis=0)
-        moved = noise * np.linalg.norm(weights, axis=0)
+        spread = norms_of(targets - np.outer(unit, unit @ targets))
+        moved = noise * norms_of(weights)
         return float((moved / np.where(spread > 0.0, spread, 1.0)).max())
 
 
@@ -128,7 +134,11 @@ def _check_definite(least: float, largest: float, n: int, rounding: float) -> No
 
 def _largest_of_arrow(corner: float, arms: Array, values: Array) -> float:
     """Largest eigenvalue of [[corner, armsᵀ], [arms, diag(values)]], by its secular equation."""
-    low, squares = max(corner, float(values.max())), arms**2
+    unit = max(abs(corner), float(values.max()), float(np.abs(arms).max()))
+    if not unit > 0.0:
+        return 0.0
+    corner, values, squares = corner / unit, values / unit, (arms / unit) ** 2
+    low = max(corner, float(values.max()))
     high = low + float(np.sqrt(squares.sum()))
     for _ in range(MAX_HALVINGS):
         middle = 0.5 * (low + high)
@@ -136,7 +146,7 @@ def _largest_of_arrow(corner: float, arms: Array, values: Array) -> float:
             break
         above = middle - corner > np.sum(squares / (middle - values))
         low, high = (low, middle) if above else (middle, high)
-    return high
+    return high * unit
 
 
 def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> KernelFit | None:
@@ -163,14 +173,14 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
         shift = (diagonal + alpha - np.diagonal(L))[:, None]
         solved, error = _refined(A, L, shift, both, solved)
     ones = solved[:, -1]
-    weights, offset = bordered(solved[:, :-1], ones, root, rows.intercept)
+    weights, offset = bordered(solved[:, :-1], ones, root, rows.targets, rows.intercept)
     error = max(error, rows.error(noise, weights))
     if not leave_one_out:
         nothing = np.empty(0)
         return KernelFit(DualFit(weights, weights, nothing, nothing, nothing, 0.0), offset, error)
     inverse, _ = lapack("potri", L)(L, lower=True, overwrite_c=True)
     freedom = np.diagonal(inverse).copy()
-    if rows.intercept:
+    if rows.intercept and root @ ones > 0.0:
         freedom -= ones**2 / (root @ ones)
     # a bound on the norms of the inverse's columns, and they themselves where it is not enough
     columns = np.sqrt(freedom.clip(min=0.0) / smallest)
@@ -178,8 +188,7 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     if (moved > TOLERANCE * np.abs(rows.targets).max(axis=0)).any():
         columns = _column_norms(inverse, ones * rows.intercept, root @ ones)
         moved = moved_by_noise(noise, alpha, columns, weights, freedom)
-    squares = np.square(weights).sum(axis=0)
-    dual = DualFit(weights, weights, freedom, moved, squares, float(freedom.sum()))
+    dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)
 
 
@@ -216,9 +225,13 @@ def _mirror(K: Array, tile: int = 256) -> None:
         K[start:stop, stop:] = K[stop:, start:stop].T
 
 
-def bordered(solved: Array, ones: Array, root: Array, intercept: bool) -> tuple[Array, Array]:
+def bordered(
+    solved: Array, ones: Array, root: Array, targets: Array, intercept: bool
+) -> tuple[Array, Array]:
     """Weights and intercepts from M·Y and M·√w with M = (K + alpha)⁻¹."""
     if not intercept:
         return solved, np.zeros(solved.shape[1])
+    if not root @ ones > 0.0:  # alpha is so large that nothing but means is left
+        return solved, (root @ targets) / (root @ root)
     offset = (root @ solved) / (root @ ones)
     return solved - np.outer(ones, offset), offset

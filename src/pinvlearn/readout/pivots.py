@@ -18,8 +18,9 @@ from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
+from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.factors import Quality
-from pinvlearn.readout.kernel import KernelTask
+from pinvlearn.readout.kernel import LIMIT, KernelTask, check_range
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
 from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
@@ -50,7 +51,7 @@ def solve_randomized(
 
     Predictions go through φ(x) = k(x, X) U D^(-1/2), or by Eq. (20) where not `consistent`.
     """
-    K = task.whole()
+    K = task.whole(getattr(task.K, "dtype", np.float64))
 
     def sample(k: int) -> tuple[Array, Any]:
         found = randomized_psd(K, k, n_oversamples=n_oversamples, rng=task.streams[0])
@@ -84,6 +85,7 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     """
     uniform = name == "nystroem"
     pivots = Pivots(task.K, task.streams[0], uniform=uniform)
+    check_range(pivots.diagonal)
     if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
         solved = _from_columns(task, pivots, rank, task.alpha)
         if solved is not None:
@@ -101,7 +103,42 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     W = pivots.whitening() if pivots.pivots else np.ones((1, 1))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
-    return PivotMachine(rows, W, replace(readout, report=replace(readout.report, notes=notes)))
+    readout = replace(readout, report=replace(readout.report, notes=notes))
+    size = np.sqrt(pivots.total) * float(np.linalg.norm(F[rows]))
+    inner = float(np.sqrt(np.linalg.norm(W, 1) * np.linalg.norm(W, np.inf)))
+    fitted = F @ readout.coef + readout.intercept
+    readout = _with_rounding(
+        task, readout, fitted, W @ readout.coef, size, inner / readout.smallest
+    )
+    return PivotMachine(rows, W, readout)
+
+
+def _with_rounding(
+    task: KernelTask, readout: Readout, fitted: Array, B: Array, size: float, inverse: float
+) -> Readout:
+    """With what the rounding of kernel values may do to the outputs, or an error if it is too much.
+
+    For outputs k(x, P)·B from kernel columns C with residuals r it is about eps·‖C‖ times
+    ‖B‖ + ‖r‖·‖(CᵀC + alpha·M)⁻¹‖^½: `size` is ‖C‖, or a bound on it, and `inverse` that root.
+    """
+    w = np.ones(task.n) if task.weights is None else task.weights
+    mean = np.average(task.Y, axis=0, weights=w) if task.intercept else 0.0
+    root = np.sqrt(w)[:, None]
+    norms = [norms_of(root * (task.Y - of)) for of in (fitted, mean)]
+    spread = np.where(norms[1] > 0.0, norms[1], 1.0)
+    moved = EPS * size * (norms_of(B) + norms[0] * inverse) / spread
+    error = max(float(moved.max()), readout.error)
+    if not error <= LIMIT and len(readout.alphas) == 1:
+        raise np.linalg.LinAlgError(
+            f"alpha={readout.alpha:.3g} is beyond the digits of the kernel columns: their rounding "
+            f"may move the outputs by {error:.2g} of the targets' spread, where {LIMIT:g} is "
+            "allowed. Use a larger alpha or a smaller rank."
+        )
+    report = replace(readout.report, error=error)
+    if error > TOLERANCE:
+        note = f"the rounding of kernel values may move outputs by {error:.1g}"
+        report = report.with_notes(note)
+    return replace(readout, error=error, report=report)
 
 
 def _grown(
@@ -142,6 +179,8 @@ def _from_columns(task: KernelTask, pivots: Pivots, rank: int, alpha: float) -> 
     readout = _solve_columns(task.problem(C, None), C, rows, alpha)
     if readout is None:
         return None
+    fitted, size = C @ readout.coef + readout.intercept, float(np.linalg.norm(C))
+    readout = _with_rounding(task, readout, fitted, readout.coef, size, 1.0 / readout.smallest)
     L = _factor_if_definite(C[rows])
     coef = L.T @ readout.coef
     W = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0].T
@@ -229,4 +268,5 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
         first_error=error,
         bound=error,
         report=replace(report, error=error, notes=notes),
+        smallest=float(np.sqrt(factor.smallest)),
     )

@@ -18,6 +18,7 @@ from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
+    Accuracy,
     Alpha,
     LeftOut,
     as_path,
@@ -26,6 +27,7 @@ from pinvlearn.readout.choose import (
     held_out,
     leave_one_out,
     settled,
+    smallest_root,
 )
 from pinvlearn.readout.extended import left_out_again, scale_of
 from pinvlearn.readout.factors import Factor, Refinable
@@ -58,6 +60,9 @@ class Readout:
         Relative errors of the coefficients, in the norm of the predictions: measured after and
         before refinement, and the bound on the latter from the factor's condition, which holds
         for the leverages behind `leave_one_out` too.
+    smallest : float
+        Root of the smallest eigenvalue of ZᵀZ + alpha in the directions that took part; 0 where it
+        is not known.
     """
 
     coef: Array
@@ -74,6 +79,7 @@ class Readout:
     first_error: float
     bound: float
     report: Report
+    smallest: float = 0.0
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
@@ -99,19 +105,24 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
 
 def with_uncertainty(readout: Readout) -> Readout:
     """With a note where left-out predictions are less exact than `TOLERANCE`."""
-    error = _uncertainty(readout)
-    if not error > TOLERANCE:
-        return readout
-    note = f"leave-one-out predictions may be wrong by {error:.1g} of the largest: see loo_error_"
-    return replace(readout, report=readout.report.with_notes(note))
+    errors = _uncertainty(readout)
+    alone, error = int(np.isinf(errors).sum()), errors[np.isfinite(errors)].max(initial=0.0)
+    notes = []
+    if alone:
+        notes.append(f"{alone} left-out predictions could not be made: see loo_error_")
+    if error > TOLERANCE:
+        notes.append(
+            f"leave-one-out predictions may be wrong by {error:.1g} of the largest: see loo_error_"
+        )
+    return replace(readout, report=readout.report.with_notes(*notes)) if notes else readout
 
 
-def _uncertainty(readout: Readout) -> float:
-    """The largest error of a left-out prediction, in units of the largest target."""
+def _uncertainty(readout: Readout) -> Array:
+    """The errors of left-out predictions, in units of the largest target."""
     predictions, errors, Y = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if predictions is None or errors is None or Y is None:
-        return 0.0
-    return float((errors / scale_of(Y, predictions)).max(initial=0.0))
+        return np.zeros(0)
+    return errors / scale_of(Y, predictions)
 
 
 def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Readout:
@@ -119,7 +130,7 @@ def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Reado
 
     That may move the score of the alpha that was chosen, and so the choice.
     """
-    if not _uncertainty(readout) > TOLERANCE or readout.scores is None:
+    if not (_uncertainty(readout) > TOLERANCE).any() or readout.scores is None:
         return readout
     alphas, scores = readout.alphas, readout.scores.copy()
     found: dict[int, Readout] = {}
@@ -187,7 +198,7 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         report = replace(report, reason=reason, passes=None)
     bound, predictions, moved = factor.error(chosen), None, None
     if left_out is not None:
-        accuracy = found.error, min(bound, MEASURED * found.first_error)
+        accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
             predictions, moved = held_out(
                 problem, factor, left_out, best, chosen, found.coef, accuracy
@@ -217,6 +228,7 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
             error=report.error if found.error == 0.0 else found.error,
             notes=report.notes + notes,
         ),
+        smallest=smallest_root(factor, chosen),
     )
 
 
@@ -271,9 +283,12 @@ def refined(
         remainder = _gradient(problem.rows, coef, center.offset(coef), center.H_mean)
         remainder -= alpha * (coef if metric is None else metric(coef))
         step = factor.solve(remainder, alpha)
-        coef = coef + step
         length = float(np.sum(step * remainder))
         changes.append(float(np.sqrt(max(length, 0.0) / max(size, 1e-300))))
+        if len(changes) > 1 and not changes[-1] < changes[-2]:  # no digit is left to win
+            error = changes[-1]
+            break
+        coef = coef + step
         if len(changes) > 1:
             contraction = min(changes[-1] / max(changes[-2], 1e-300), 1.0)
         error = changes[-1] * contraction

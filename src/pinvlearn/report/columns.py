@@ -17,6 +17,8 @@ from pinvlearn.report.markup import number
 MOST_LEVELS = 6
 """Levels of a category that are named."""
 
+AS_IS = ("used as it is",)
+
 
 @dataclass(frozen=True)
 class ColumnStory:
@@ -28,53 +30,54 @@ class ColumnStory:
 
 
 def column_stories(model: Any, X: Any) -> list[ColumnStory]:
-    """One for each column of X, in their order; none where X is sparse, with columns unnamed."""
+    """One for each column of X, in their order; none where X has no names."""
     if not hasattr(X, "columns"):
         return []
-    treated: dict[str, list[str]] = {str(name): [] for name in X.columns}
-    used: set[str] = set()
-    for name, said in _steps_of(model, [str(name) for name in X.columns]):
-        used.add(name)
-        treated[name] += [said] if said else []
-    gaps = X.isna().sum() if hasattr(X, "isna") else None
-    stories = []
-    for position, (name, steps) in enumerate(treated.items()):
-        done = steps or ["used as it is" if name in used else "left out"]
-        count = 0 if gaps is None else int(gaps.iloc[position])
-        stories.append(ColumnStory(name, count, tuple(done)))
-    return stories
+    names = [str(name) for name in X.columns]
+    treated: list[list[str] | None] = [None] * len(names)
+    for position, said in _steps_of(model, names):
+        treated[position] = [*(treated[position] or []), *([said] if said else [])]
+    gaps = np.asarray(X.isna().sum())
+    return [
+        ColumnStory(name, int(count), ("left out",) if steps is None else tuple(steps) or AS_IS)
+        for name, count, steps in zip(names, gaps, treated, strict=True)
+    ]
 
 
-def _steps_of(model: Any, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of a column and what is done to it."""
+def _steps_of(model: Any, names: list[str]) -> Iterator[tuple[int, str]]:
+    """Pairs of a column's position and what is done to it."""
     steps = [step for _, step in model.steps[:-1]] if isinstance(model, Pipeline) else []
+    everything = list(range(len(names)))
     if steps and isinstance(steps[0], ColumnTransformer):
         for _, transformer, columns in steps[0].transformers_:
             if transformer != "drop":
-                yield from _told(transformer, _chosen(columns, names))
+                yield from _told(transformer, _positions(columns, names))
     elif steps:
         for step in steps:
-            yield from _told(step, names)
+            yield from _told(step, everything)
     else:
-        yield from ((name, "") for name in names)
+        yield from ((position, "") for position in everything)
 
 
-def _chosen(columns: Any, names: list[str]) -> list[str]:
-    """Names of the columns of a transformer, which has them by name, by place or in a row."""
+def _positions(columns: Any, names: list[str]) -> list[int]:
+    """Columns that a ColumnTransformer chose: names, numbers, a mask or a slice."""
     if isinstance(columns, slice):
-        return names[columns]
-    return [name if isinstance(name, str) else names[name] for name in columns]
+        return list(range(len(names)))[columns]
+    chosen = np.asarray(columns)
+    if chosen.dtype == bool:
+        return [int(position) for position in np.flatnonzero(chosen)]
+    return [names.index(one) if isinstance(one, str) else int(one) for one in columns]
 
 
-def _told(transformer: Any, names: list[str]) -> Iterator[tuple[str, str]]:
+def _told(transformer: Any, columns: list[int]) -> Iterator[tuple[int, str]]:
     if isinstance(transformer, str):  # "passthrough"
-        yield from ((name, "") for name in names)
+        yield from ((column, "") for column in columns)
         return
     parts = [step for _, step in transformer.steps] if isinstance(transformer, Pipeline) else None
     for step in parts or [transformer]:
         tell = TELLERS.get(type(step), _named)
-        for position, name in enumerate(names):
-            yield name, tell(step, position)
+        for position, column in enumerate(columns):
+            yield column, tell(step, position)
 
 
 def _named(step: Any, position: int) -> str:

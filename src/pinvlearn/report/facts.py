@@ -19,6 +19,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, is_sparse
@@ -178,7 +179,8 @@ def _left_out(model: Any, learner: Any, X: Any, y: Any) -> Array | None:
     else:
         fitted, targets = np.asarray(model.predict(X)).reshape(len(y), -1), y[:, None]
     inside, outside = targets - fitted, targets - loo
-    slack = ALIKE * (np.abs(outside) + np.abs(targets).max())
+    rounding = np.asarray(learner.loo_error_).reshape(len(y), -1)
+    slack = ALIKE * (np.abs(outside) + np.abs(targets).max()) + rounding
     farther = np.abs(inside) <= np.abs(outside) + slack
     same_side = (inside * outside >= 0.0) | (np.minimum(np.abs(inside), np.abs(outside)) <= slack)
     return loo if bool(np.all(farther & same_side)) else None
@@ -324,7 +326,7 @@ def _importances(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Import
         return None
     count = min(SAMPLE, X.shape[0])
     rows = np.sort(rng.choice(X.shape[0], count, replace=False))
-    part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
+    part = _safe_indexing(X, rows)
     found = permutation_importance(
         model, part, y[rows], n_repeats=REPEATS, random_state=int(rng.integers(2**31 - 1))
     )

@@ -68,7 +68,10 @@ def _whose(facts: Facts) -> str:
             f"{n} rows. If the model learned from them, the scores are too good: it keeps nothing "
             "by which to tell."
         )
-    return f"{n} rows that are not those the model learned from."
+    return (
+        f"{n} rows that are not those of the fit, or not in its order; if the model learned from "
+        "some of them, the scores are too good."
+    )
 
 
 def _promised(facts: Facts) -> tuple[object, ...]:
@@ -213,7 +216,7 @@ def path_section(learner: Any) -> Section | None:
     x, y = horizontal(alphas, log=True), vertical(shown)
     marks = [curve(x, y, alphas, shown)]
     at = int(np.argmin(np.abs(alphas - learner.alpha_)))
-    if np.isfinite(shown[at]):
+    if np.isfinite(shown[at]) and np.isclose(alphas[at], learner.alpha_):  # zero is not drawn
         marks.append(dots(x, y, alphas[at : at + 1], shown[at : at + 1], radius=4.5, kind="chosen"))
     judged = "leave-one-out" if hasattr(learner, "loo_scores_") else "generalised cross-validation"
     drawn = chart(

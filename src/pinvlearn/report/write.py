@@ -79,7 +79,7 @@ def write_report(
     ...     "Confusion" in (Path(folder) / "iris.html").read_text(encoding="utf-8")
     True
     """
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = as_table(X)
     stream = generator(rng)
     facts = gather(model, X, y, stream)
     learner = learner_of(model)
@@ -98,6 +98,13 @@ def write_report(
     shape = f"{facts.shape[0]:,} rows × {facts.shape[1]:,} columns"
     subtitle = shape if title is None else f"{title}, {shape}"
     write_page(path, type(learner).__name__, subtitle, [part for part in made if part is not None])
+
+
+def as_table(X: Any) -> Any:
+    """Rows of which single columns can be shuffled: pandas, arrays and sparse ones as they are."""
+    if hasattr(X, "to_pandas"):  # polars and Arrow
+        return X.to_pandas()
+    return X if hasattr(X, "shape") else np.asarray(X)
 
 
 def write_race(
