@@ -8,12 +8,12 @@ SMALL = ("--size", 30)
 """Options of a network that is quickly fitted."""
 
 
-def run(*args: object):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
+def run(*args: object, input: str | bytes | None = None):
+    return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
-def ok(*args: object):
-    result = run(*args)
+def ok(*args: object, input: str | bytes | None = None):
+    result = run(*args, input=input)
     assert result.exit_code == 0, result.output
     return result
 

@@ -583,11 +583,7 @@ def check_triplets(
     shape = check_shape(shape)
     rows, cols = check_indices("rows", rows, shape[0]), check_indices("cols", cols, shape[1])
     values = check_values(values)
-    if not len(rows) == len(cols) == len(values):
-        raise ValueError(
-            f"rows, cols and values have {len(rows)}, {len(cols)} and {len(values)} entries; give "
-            "one of each for every known entry."
-        )
+    check_lengths(rows, cols, values)
     if not len(values):
         raise ValueError("There are no known entries; at least one is needed.")
     order = np.lexsort((cols, rows))
@@ -601,6 +597,15 @@ def check_triplets(
             "each place, for instance the mean."
         )
     return rows, cols, values, shape
+
+
+def check_lengths(rows: Any, cols: Any, values: Any) -> None:
+    """As many rows as columns and values."""
+    if not len(rows) == len(cols) == len(values):
+        raise ValueError(
+            f"rows, cols and values have {len(rows)}, {len(cols)} and {len(values)} entries; give "
+            "one of each for every known entry."
+        )
 
 
 def check_shape(shape: Any) -> tuple[int, int]:

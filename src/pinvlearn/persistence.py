@@ -65,6 +65,7 @@ PARTS = frozenset(
         "pinvlearn.features.radial.RadialBasis",
         "pinvlearn.features.receptive_fields.Fields",
         "pinvlearn.learners._ledger.Ledger",
+        "pinvlearn.learners._mixed.Column",
         "pinvlearn.learners.pinv.GivenMap",
         "pinvlearn.completion.completed.Completed",
         "pinvlearn.linalg.principal.Scatter",

@@ -1,8 +1,10 @@
 """Progress is drawn on a terminal, wiped, and silent elsewhere."""
 
+import threading
+
 import pytest
 
-from pinvlearn._core.progress import progress
+from pinvlearn._core.progress import progress, ticking
 
 
 class Terminal:
@@ -32,4 +34,27 @@ def test_progress_is_silent_elsewhere(tty, quiet) -> None:
     out = Terminal(tty=tty)
     with progress(4, stream=out, quiet=quiet) as show:
         show(1, "adaptive")
+    assert out.text == ""
+
+
+def test_seconds_are_shown_on_a_terminal_and_wiped() -> None:
+    drawn = threading.Event()
+
+    class Watched(Terminal):
+        def write(self, text: str) -> None:
+            super().write(text)
+            drawn.set()
+
+    out = Watched(tty=True)
+    with ticking("fitting", stream=out, every=0.001):
+        assert drawn.wait(10.0)
+    assert "fitting, 0 s" in out.text
+    assert out.text.endswith("\r\x1b[2K")
+
+
+@pytest.mark.parametrize(("tty", "quiet"), [(False, False), (True, True)])
+def test_no_seconds_elsewhere(tty, quiet) -> None:
+    out = Terminal(tty=tty)
+    with ticking("fitting", stream=out, quiet=quiet, every=0.001):
+        pass
     assert out.text == ""

@@ -49,3 +49,7 @@ def test_as_a_script_into_a_closed_pipe(csv, model) -> None:
 def test_version_and_help() -> None:
     assert ok("--version").stdout == f"pinvlearn {pinvlearn.__version__}\n"
     assert all(command in ok("--help").stdout for command in ("fit", "predict", "compare"))
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    assert "COMP_WORDS" in ok("--show-completion", "bash").stdout

@@ -1,11 +1,13 @@
 """Completion and imputation on the command line: names of any type, and messages that count."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import pinvlearn
 from commands import fails, ok
 
 TRIPLETS = ("--model", "completion", "--row", "user", "--col", "film", "--value", "stars")
@@ -74,7 +76,7 @@ def test_unknown_ids_are_counted(model):
 def test_duplicates_are_counted_and_averaged(ratings):
     pd.concat([ratings, ratings.head(3)]).to_csv("twice.csv", index=False)
     result = ok("fit", "twice.csv", *TRIPLETS)
-    assert "3 lines repeat a pair, first user u0" in result.stderr
+    assert "3 ratings repeat a user and an item; their mean is used" in result.stderr
 
 
 def test_lines_without_id_or_value_are_counted(ratings):
@@ -127,10 +129,10 @@ def test_bad_usage_of_fit(ratings, args, message):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "either DATA"),
-        (("--recommend", 3), "belong together"),
-        (("--row", "u1"), "belong together"),
-        (("ratings.csv", "--recommend", 3, "--row", "u1"), "either DATA"),
+        ((), "give one of DATA, --recommend N and --similar N"),
+        (("--row", "u1", "--similar", 3), "--row belongs to --recommend"),
+        (("ratings.csv", "--col", "u1"), "--col to --similar"),
+        (("ratings.csv", "--recommend", 3, "--row", "u1"), "give one of DATA"),
         (("ratings.csv", "--proba"), "--proba needs a classifier"),
     ],
 )
@@ -141,9 +143,93 @@ def test_bad_usage_of_predict(model, args, message):
 def test_recommend_needs_a_completion_model(ratings):
     ok("fit", "ratings.csv", "--target", "stars", "--model", "linear", "--quiet")
     message = fails(2, "predict", "model.skops", "--recommend", 1, "--row", "u1")
-    assert "needs a completion model" in message
+    assert "need a completion model" in message
 
 
 def test_nothing_usable(ratings):
     ratings.assign(stars="?").to_csv("none.csv", index=False)
     assert "no usable line" in fails(1, "fit", "none.csv", *TRIPLETS)
+
+
+def test_the_held_out_error_is_said(ratings):
+    said = json.loads(ok("fit", "ratings.csv", *TRIPLETS, "--json").stdout)
+    assert 0.0 < said["held_out_rmse"] < ratings["stars"].std()
+
+
+def test_ids_stay_as_they_are_written():
+    rows = [f"{u:03d},{10**17 + f},{(u + f) % 5 + 1}" for u in range(12) for f in range(6)]
+    Path("ratings.csv").write_text("\n".join(["user,film,stars", *rows]))
+    ok("fit", "ratings.csv", *TRIPLETS, "--size", 2, "--quiet")
+    model = pinvlearn.load("model.skops")
+    assert model.users_[7] == "007"
+    assert model.predict(["007"], [str(10**17)]).shape == (1,)
+    Path("new.csv").write_text(f"user,film\n007,{10**17 + 3}\n")
+    assert (
+        ok("predict", "model.skops", "new.csv")
+        .stdout.splitlines()[1]
+        .startswith(f"007,{10**17 + 3},")
+    )
+
+
+def test_recommendations_for_everyone(model):
+    lines = ok("predict", model, "--recommend", 2).stdout.splitlines()
+    assert len(lines) == 1 + 2 * 30
+    one = ok("predict", model, "--recommend", 2, "--row", "u4").stdout.splitlines()
+    assert set(one) <= set(lines)
+
+
+def test_similar_columns(model):
+    lines = ok("predict", model, "--similar", 2, "--col", "film, no. 3").stdout.splitlines()
+    assert lines[0] == "film,similar film,similarity"
+    assert len(lines) == 3
+    assert all(line.startswith('"film, no. 3",') for line in lines[1:])
+    assert len(ok("predict", model, "--similar", 1).stdout.splitlines()) == 13
+
+
+def test_standard_deviations(model, ratings):
+    ratings[["user", "film"]].head(4).to_csv("new.csv", index=False)
+    ok("predict", model, "new.csv", "--std", "--out", "p.csv")
+    assert (pd.read_csv("p.csv")["std"] > 0.0).all()
+
+
+def test_new_ratings_without_a_refit(model):
+    def value() -> float:
+        Path("pair.csv").write_text('user,film\nu4,"film, no. 1"\n')
+        return float(ok("predict", model, "pair.csv").stdout.splitlines()[1].split(",")[-1])
+
+    before = value()
+    lines = [f'{user},"film, no. {j}",-9' for user in ("u4", "new") for j in range(2, 9)]
+    lines += ['u4,"film, no. 2",-9', "u4,unheard of,3"]
+    Path("new.csv").write_text("\n".join(["user,film,stars", *lines]))
+    result = ok("update", model, "new.csv", "--json")
+    said = json.loads(result.stdout)
+    assert (said["entries_added"], said["new_rows"], said["rows"]) == (14, 1, 31)
+    assert "1 lines repeat a pair; the last of each counts" in result.stderr
+    assert "1 lines have a film that the model does not know, first unheard of" in result.stderr
+    assert value() < before - 1.0
+    assert "u4" in ok("predict", model, "--recommend", 1, "--row", "u4").stdout
+    message = fails(2, "update", model, "new.csv", "--forget")
+    assert "a completion model takes new ratings" in message
+
+
+def test_decimal_commas_and_pipes(ratings):
+    text = ratings.to_csv(index=False, sep=";", decimal=",")
+    args = (*TRIPLETS, "--size", 2, "--decimal", ",", "--json")
+    said = json.loads(ok("fit", "-", *args, input=text).stdout)
+    assert said["entries"] == len(ratings)
+
+
+def test_a_model_of_indices_is_for_python():
+    pairs = np.argwhere(np.ones((5, 4)))
+    plain = pinvlearn.PartialSVD(1, solver="als", alpha=0.1).fit(pairs, np.arange(20.0))
+    pinvlearn.save(plain, "plain.skops")
+    assert "use it in Python" in fails(1, "predict", "plain.skops", "--recommend", 1)
+
+
+def test_the_score_is_said_where_the_values_are_there(model, ratings):
+    ok("predict", model, "ratings.csv", "--out", "p.csv")
+    found = pd.read_csv("p.csv")
+    error = np.sqrt(np.mean((found["prediction"] - ratings["stars"]) ** 2))
+    assert list(found) == ["user", "film", "prediction"]
+    said = ok("predict", model, "ratings.csv").stderr
+    assert f"RMSE {error:.4g} on {len(ratings)} lines, by the values in 'stars'" in said

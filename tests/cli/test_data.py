@@ -88,7 +88,7 @@ def test_npz_plain_and_sparse() -> None:
         **{f"X_{part}": getattr(S, part) for part in ("data", "indices", "indptr", "shape")},
         y=(X[:, 0] > 0).astype(int),
     )
-    ok("fit", "sparse.npz", *SMALL)
+    ok("fit", "sparse.npz", *SMALL, "--force")
     assert len(ok("predict", "model.skops", "sparse.npz").stdout.split()) == 41
 
 

@@ -108,7 +108,7 @@ def test_task_is_inferred(values, learner) -> None:
 def test_task_can_be_said(csv) -> None:
     ok("fit", csv, "--target", "b", "--task", "regression", *SMALL)
     assert isinstance(pinvlearn.load("model.skops")[-1], pinvlearn.RBFNetworkRegressor)
-    ok("fit", csv, "--target", "b", "--task", "classification", *SMALL)
+    ok("fit", csv, "--target", "b", "--task", "classification", *SMALL, "--force")
     assert set(ok("predict", "model.skops", csv).stdout.split()[1:]) <= set("012345678")
 
 

@@ -1,52 +1,257 @@
-"""`pinvlearn impute`: gaps of a table filled."""
+"""`pinvlearn impute`: cells that were missing change, and nothing else does."""
+
+import gzip
+import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from commands import fails, ok
 
+ROWS = 60
+BASE = np.random.default_rng(0).standard_normal(ROWS)
+IDS = 2**60 + np.arange(ROWS)
+
+
+def lines(gaps: dict[str, int]) -> list[str]:
+    """A table of all kinds of columns as text, with a gap in some row of some columns."""
+    columns = {
+        "id": [str(i) for i in IDS],
+        "zip": [f"{501 + i % 7:05d}" for i in range(ROWS)],
+        "price": [f"{b:.2f}" for b in BASE],
+        "count": [str(round(3 * b)) for b in BASE],
+        "flag": [str(b > 0) for b in BASE],
+        "kind": ["x" if b > 0 else "y" for b in BASE],
+        "note": [f'"remark, no. {i}"' for i in range(ROWS)],
+        "day": [f"2020-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)],
+    }
+    for name, row in gaps.items():
+        columns[name][row] = ""
+    return [",".join(columns), *(",".join(cells) for cells in zip(*columns.values(), strict=True))]
+
+
+GAPS = {"price": 3, "count": 5, "flag": 9, "kind": 7}
+
+
+# Text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["unix", "windows", "old mac"])
+@pytest.mark.parametrize("start", ["", "\ufeff"], ids=["plain", "bom"])
+def test_every_other_byte_stays(end, start) -> None:
+    before = (start + end.join(lines(GAPS))).encode()
+    Path("t.csv").write_bytes(before)
+    ok("impute", "t.csv", "--out", "f.csv")
+    after = Path("f.csv").read_bytes()
+    expected = before.decode().split(end)
+    got = after.decode().split(end)
+    changed = {at for at, (a, b) in enumerate(zip(expected, got, strict=True)) if a != b}
+    assert changed == {row + 1 for row in GAPS.values()}
+    names = lines({})[0].split(",")
+    for name, row in GAPS.items():
+        own, before_it = got[row + 1].split(","), expected[row + 1].split(",")
+        filled = own[names.index(name)]
+        own[names.index(name)] = ""
+        assert own == before_it
+        truth = lines({})[row + 1].split(",")[names.index(name)]
+        if name in ("flag", "kind"):
+            assert filled == truth
+        else:
+            assert abs(float(filled) - float(truth)) < 1.5
+            assert ("." in filled) == (name == "price")
+            assert len(filled.partition(".")[2]) == len(truth.partition(".")[2])
+
+
+def test_nothing_missing_gives_the_same_bytes() -> None:
+    text = "\r\n".join(lines({})) + "\r\n\r\n"
+    Path("t.csv").write_bytes(text.encode())
+    result = ok("impute", "t.csv", "--out", "f.csv")
+    assert Path("f.csv").read_bytes() == text.encode()
+    assert "nothing was filled" in result.stderr
+
+
+def test_what_was_filled_and_what_was_not_is_said() -> None:
+    Path("t.csv").write_text("\n".join(lines(GAPS | {"note": 2, "day": 2, "id": 4})))
+    said = ok("impute", "t.csv", "--out", "f.csv").stderr
+    assert "4 of 7 missing cells filled: price (1, number), count (1, integer), flag (1, " in said
+    assert "left missing: id (1, integers beyond 2^53), note (1, 59 different values" in said
+    assert "day (1, dates)" in said
+
+
+def test_quotes_semicolons_and_decimal_commas() -> None:
+    rows = [f'"{i:03d}";{str(round(b, 1)).replace(".", ",")};"{"a" if b > 0 else "b"}"'
+            for i, b in enumerate(BASE)]  # fmt: skip
+    rows[4] = '"004";;"a"'
+    rows[6] = f'"006";{rows[6].split(";")[1]};""'
+    rows[8] = f'"008";{rows[8].split(";")[1]};NA'
+    text = "\n".join(['"key";"value";"side"', *rows]) + "\n"
+    Path("t.csv").write_text(text)
+    ok("impute", "t.csv", "--out", "f.csv", "--decimal", ",")
+    got, expected = Path("f.csv").read_text().split("\n"), text.split("\n")
+    assert [at for at, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b] == [5, 7, 9]
+    key, value, side = got[5].split(";")
+    assert (key, side) == ('"004"', '"a"')
+    assert value.count(",") == 1
+    side = '"a"' if BASE[6] > 0 else '"b"'
+    assert got[7].endswith(f";{side}")
+    assert got[9].split(";")[2] in ('"a"', '"b"')
+
+
+def test_other_encodings() -> None:
+    text = "\n".join(lines(GAPS)).replace("remark", "Größe")
+    for encoding in ("latin-1", "utf-16"):
+        Path("t.csv").write_bytes(text.encode(encoding))
+        ok("impute", "t.csv", "--out", "f.csv", "--encoding", encoding)
+        got = Path("f.csv").read_bytes().decode(encoding).split("\n")
+        assert sum(a != b for a, b in zip(got, text.split("\n"), strict=True)) == len(GAPS)
+    Path("t.csv").write_bytes(text.encode("latin-1"))
+    assert "--encoding, such as latin-1" in fails(1, "impute", "t.csv")
+    assert "is not known" in fails(2, "impute", "t.csv", "--encoding", "klingon")
+
+
+def test_from_a_pipe_to_a_pipe() -> None:
+    text = "\n".join(lines(GAPS))
+    Path("t.csv").write_text(text)
+    ok("impute", "t.csv", "--out", "f.csv")
+    expected = Path("f.csv").read_text()
+    assert ok("impute", "-", "--quiet", input=text).stdout == expected
+    assert ok("impute", "-", "--quiet", input=gzip.compress(text.encode())).stdout == expected
+    os.mkfifo("pipe")
+    if os.fork() == 0:  # a writer, as the shell starts one for <(...)
+        Path("pipe").write_text(text)
+        os._exit(0)
+    assert ok("impute", "pipe", "--quiet").stdout == expected
+
+
+def test_marks_of_missing_values() -> None:
+    text = "\n".join(lines(GAPS)).replace(",,", ",-999,")
+    Path("t.csv").write_text(text)
+    assert "nothing was filled" in ok("impute", "t.csv", "--out", "f.csv").stderr
+    said = ok("impute", "t.csv", "--out", "f.csv", "--missing", "-999").stderr
+    assert "4 of 4 missing cells filled" in said
+    assert "-999" not in Path("f.csv").read_text()
+
+
+def test_columns_that_the_user_speaks_for() -> None:
+    Path("t.csv").write_text("\n".join(lines(GAPS | {"zip": 2})))
+    said = ok("impute", "t.csv", "--out", "f.csv", "--id", "price").stderr
+    assert "left missing: price (1, as asked)" in said
+    assert "zip (1, category)" in said
+    message = fails(2, "impute", "t.csv", "--id", "prize")
+    assert "--id: there is no column 'prize'; there are id, zip, price" in message
+
+
+def test_one_text_among_numbers_is_pointed_out() -> None:
+    text = "\n".join(lines(GAPS)).replace(f",{BASE[8]:.2f},", ",n/k,")
+    Path("t.csv").write_text(text)
+    said = ok("impute", "t.csv", "--out", "f.csv").stderr
+    assert "price (1, numbers but for one cell 'n/k')" in said
+
+
+def test_short_and_long_lines() -> None:
+    rows = lines(GAPS)
+    rows[20] = rows[20].rsplit(",", 3)[0]
+    Path("t.csv").write_text("\n".join(rows))
+    result = ok("impute", "t.csv", "--out", "f.csv")
+    assert "1 lines are short and stay so, first line 21" in result.stderr
+    assert Path("f.csv").read_text().split("\n")[20] == rows[20]
+    rows[20] = rows[21] + ",more"
+    Path("t.csv").write_text("\n".join(rows))
+    assert "line 21: 9 fields, and the header has 8" in fails(1, "impute", "t.csv")
+
+
+def test_to_other_formats() -> None:
+    Path("t.csv").write_text("\n".join(lines(GAPS)))
+    ok("impute", "t.csv", "--out", "f.parquet")
+    table = pq.read_table("f.parquet")
+    assert table.column("id").to_pylist() == [str(i) for i in IDS]
+    assert table.column("zip")[0].as_py() == "00501"
+    assert str(table.schema.field("count").type) == "int64"
+    assert table.column("count").null_count == 0
+    ok("impute", "t.csv", "--out", "f.tsv")
+    frame = pd.read_csv("f.tsv", sep="\t", dtype=str)
+    assert frame["note"][1] == "remark, no. 1"
+    assert not frame.isna().any(axis=None)
+
+
+# Parquet
+
 
 @pytest.fixture
-def table() -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    base = rng.standard_normal(80)
-    frame = pd.DataFrame({"a": base, "b": 2.0 * base + 1.0, "c": -base})
-    frame["d"] = frame["a"] + frame["b"]
-    frame["kind"] = np.where(base > 0, "x", "y")
-    frame.loc[3, "b"] = np.nan
-    frame.loc[[5, 6], "c"] = np.nan
-    frame.to_csv("table.csv", index=False)
-    return frame
+def arrow() -> pa.Table:
+    flag = [bool(b > 0) for b in BASE]
+    kind = ["x" if b > 0 else "y" for b in BASE]
+    columns = {
+        "id": pa.array(IDS, pa.int64()),
+        "small": pa.array(
+            [None if i == 2 else round(3 * b) for i, b in enumerate(BASE)], pa.int8()
+        ),
+        "price": pa.array([None if i == 3 else b for i, b in enumerate(BASE)], pa.float32()),
+        "nan": pa.array([float("nan") if i == 4 else b for i, b in enumerate(BASE)]),
+        "money": pa.array([None if i == 5 else str(round(b, 2)) for i, b in enumerate(BASE)]).cast(
+            pa.decimal128(9, 2)
+        ),
+        "flag": pa.array([None if i == 6 else f for i, f in enumerate(flag)], pa.bool_()),
+        "kind": pa.array([None if i == 7 else k for i, k in enumerate(kind)]).dictionary_encode(),
+        "word": pa.array([None if i == 8 else k for i, k in enumerate(kind)], pa.large_string()),
+        "day": pa.array([None if i == 9 else 18000 + i for i in range(ROWS)], pa.int32()).cast(
+            pa.date32()
+        ),
+        "nested": pa.array([[i] for i in range(ROWS)]),
+    }
+    return pa.table(columns).replace_schema_metadata({"who": "me"})
 
 
-def test_impute(table):
-    result = ok("impute", "table.csv", "--out", "filled.csv")
-    assert "3 of 320 cells filled by" in result.stderr
-    filled = pd.read_csv("filled.csv")
-    assert list(filled.columns) == list(table.columns)
-    assert filled.loc[3, "b"] == pytest.approx(2.0 * table.loc[3, "a"] + 1.0, abs=0.01)
-    assert filled["kind"].tolist() == table["kind"].tolist()
-    known = table["c"].notna()
-    np.testing.assert_allclose(filled.loc[known, "c"], table.loc[known, "c"])
+FILLED = ["small", "price", "nan", "money", "flag", "kind", "word"]
 
 
-def test_impute_to_stdout_and_other_formats(table):
-    assert ok("impute", "table.csv", "--quiet").stdout.splitlines()[0] == "a,b,c,d,kind"
-    ok("impute", "table.csv", "--out", "f.parquet", "--solver", "soft", "--rank", 2, "--quiet")
-    assert not pd.read_parquet("f.parquet").isna().any(axis=None)
+def test_parquet_keeps_types_and_cells(arrow) -> None:
+    pq.write_table(arrow, "t.parquet", compression="zstd", row_group_size=20)
+    result = ok("impute", "t.parquet", "--out", "f.parquet")
+    filled = pq.read_table("f.parquet")
+    assert filled.schema.equals(pq.read_schema("t.parquet"), check_metadata=True)
+    for name in arrow.column_names:
+        before, after = arrow.column(name).to_pylist(), filled.column(name).to_pylist()
+        same = [a == b for a, b in zip(before, after, strict=True)]
+        changed = [at for at, equal in enumerate(same) if not equal]
+        assert changed == ([FILLED.index(name) + 2] if name in FILLED else [])
+    assert filled.column("flag")[6].as_py() == (BASE[6] > 0)
+    assert filled.column("kind")[7].as_py() == ("x" if BASE[7] > 0 else "y")
+    assert "left missing: day (1, dates or times)" in result.stderr
+    meta = pq.ParquetFile("f.parquet").metadata
+    assert (meta.num_row_groups, meta.row_group(0).column(0).compression) == (3, "ZSTD")
 
 
-def test_impute_says_what_it_leaves(table):
-    table["empty"] = np.nan
-    table.loc[0, "kind"] = None
-    table.to_csv("table.csv", index=False)
-    result = ok("impute", "table.csv", "--out", "f.csv")
-    assert "hold no value at all: empty" in result.stderr
-    assert "not numbers are left: kind" in result.stderr
+def test_parquet_to_csv(arrow) -> None:
+    pq.write_table(arrow.drop_columns("nested"), "t.parquet")
+    lines = ok("impute", "t.parquet", "--quiet").stdout.splitlines()
+    assert lines[1].startswith(f"{IDS[0]},")
+    assert lines[1].split(",")[-1] == "2019-04-14"
 
 
-def test_impute_needs_numbers():
-    pd.DataFrame({"a": ["x", "y"]}).to_csv("words.csv", index=False)
-    assert "no column of numbers" in fails(1, "impute", "words.csv")
-    assert "must end in one of" in fails(2, "impute", "words.csv", "--out", "f.txt")
+# Other tables, and mistakes
+
+
+def test_arrays() -> None:
+    X = np.outer(np.arange(1.0, 41.0), [1.0, 2.0, -1.0])
+    X[7, 1] = np.nan
+    np.savez("t.npz", X=X)
+    result = ok("impute", "t.npz", "--solver", "soft", "--rank", 2)
+    assert abs(float(result.stdout.splitlines()[8].split(",")[1]) - 16.0) < 0.5
+
+
+def test_nothing_to_fill_with() -> None:
+    Path("t.csv").write_text("a,b\nthis,\nthat,\n")
+    assert "no column of numbers or categories" in fails(1, "impute", "t.csv")
+    assert "must end in one of" in fails(2, "impute", "t.csv", "--out", "f.txt")
+
+
+def test_too_many_levels_to_tell_apart() -> None:
+    rows = [f"{i},{i % 101}x" for i in range(300)] + [",0x", "5,"]
+    Path("t.csv").write_text("\n".join(["a,b", *rows]))
+    message = fails(1, "impute", "t.csv", "--categorical", "b")
+    assert "'b' has 101 levels; at most 100" in message

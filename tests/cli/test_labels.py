@@ -137,5 +137,6 @@ def test_many_labels_need_their_own_model(data):
     assert "--rank-ratio" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank-ratio", "x")
     said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
     assert "--solver is 'qr'; give one of auto, exact, gram" in said
-    said = ok("fit", "iris.svm", "--model", "fastpi", "--solver", "fastpi", "--json").stdout
+    args = ("--model", "fastpi", "--solver", "fastpi", "--force", "--json")
+    said = ok("fit", "iris.svm", *args).stdout
     assert json.loads(said)["solved_by"].startswith("fastpi: ")

@@ -1,5 +1,7 @@
 """`pinvlearn predict`: what Python would predict, in any format, and what it refuses."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,3 +69,30 @@ def test_predict_output_must_have_a_known_ending(csv, model) -> None:
 def test_probabilities_of_a_regressor(csv) -> None:
     ok("fit", csv, "--target", "amount", *SMALL)
     assert "needs a classifier" in fails(2, "predict", "model.skops", csv, "--proba")
+
+
+def test_no_rows_no_predictions(csv, model) -> None:
+    Path("none.csv").write_text(csv.read_text().splitlines()[0] + "\n")
+    assert ok("predict", model, "none.csv", "--proba").stdout == "prediction,p_high,p_low\n"
+
+
+def test_the_score_is_said_where_the_target_is_there(table, csv, model) -> None:
+    predicted = np.array(ok("predict", model, csv, "--quiet").stdout.split()[1:])
+    right = np.mean(predicted == table["kind"])
+    said = ok("predict", model, csv).stderr
+    assert f"accuracy {right:.4g} on 120 rows, by the target 'kind'" in said
+    table.drop(columns="kind").to_csv("new.csv", index=False)
+    assert "accuracy" not in ok("predict", model, "new.csv").stderr
+
+
+def test_intervals_of_a_regressor(table, csv, model) -> None:
+    ok("fit", csv, "--target", "amount", *SMALL, "--out", "amount.skops")
+    result = ok("predict", "amount.skops", csv, "--interval", 0.8, "--out", "p.csv")
+    assert "R² 0.9" in result.stderr
+    found = pd.read_csv("p.csv")
+    assert list(found) == ["prediction", "low", "high"]
+    inside = (found["low"] <= table["amount"]) & (table["amount"] <= found["high"])
+    assert 0.75 < inside.mean() <= 1.0
+    assert "needs a regressor" in fails(2, "predict", model, csv, "--interval", 0.8)
+    message = fails(2, "predict", "amount.skops", csv, "--interval", 8)
+    assert "--interval is 8; give a share between 0 and 1" in message

@@ -80,7 +80,8 @@ def test_a_page_ends_in_html_and_is_refused_before_any_work(csv, model):
 
 def test_what_has_no_page_is_said(csv, model, table):
     assert "there is no model file" in fails(2, "report", "none.skops", csv)
-    assert "say which column to learn" in fails(2, "report", model, csv)
+    table.drop(columns="kind").to_csv("bare.csv", index=False)
+    assert "lacks the target 'kind'" in fails(2, "report", model, "bare.csv")
     assert "--report needs --out" in fails(2, "impute", csv, "--report", "page.html")
     other = table.assign(kind="strange")
     other.to_csv("other.csv", index=False)

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.io
 from scipy import sparse
@@ -49,8 +50,8 @@ def test_svd_refuses_what_it_cannot_do(rng):
     A = rng.standard_normal((6, 4))
     matrix_files(A)
     assert "does not exist" in fails(2, "svd", "none.mtx")
-    Path("a.csv").write_text("1,2\n")
-    assert "must be one of .mtx" in fails(2, "svd", "a.csv")
+    Path("a.xlsx").write_text("1,2\n")
+    assert "must be one of .mtx" in fails(2, "svd", "a.xlsx")
     Path("bad.mtx").write_text("not a matrix\n")
     assert "could not be read" in fails(1, "svd", "bad.mtx")
     Path("bad.npz").write_text("not an archive\n")
@@ -76,3 +77,34 @@ def test_a_failed_svd_leaves_the_old_file(rng):
     fails(1, "svd", "dense.mtx", "--rank", "5")
     with open("factors.npz", "rb") as file:
         assert file.read() == before
+
+
+def test_svd_of_tables_and_pipes(rng):
+    A = rng.standard_normal((30, 4))
+    exact = np.linalg.svd(A, compute_uv=False)
+    np.save("a.npy", A)
+    frame = pd.DataFrame(A, columns=list("abcd"))
+    frame.assign(name="x").to_csv("named.csv", index=False)
+    frame.to_csv("bare.tsv", index=False, header=False, sep="\t")
+    frame.to_csv("comma.csv", index=False, sep=";", decimal=",")
+    frame.to_parquet("a.parquet")
+
+    def values(*args, **more):
+        said = ok("svd", *args, "--out", "f.npz", **more)
+        with np.load("f.npz") as factors:
+            assert factors["s"] == pytest.approx(exact, rel=1e-12)
+        return said.stderr
+
+    for name in ("a.npy", "a.parquet"):
+        values(name)
+        values("-", input=Path(name).read_bytes())
+    assert "left out, as they hold no numbers: name" in values("named.csv")
+    assert "no names of columns" in values("bare.tsv")
+    values("-", input=Path("bare.tsv").read_text())
+    values("comma.csv", "--decimal", ",")
+    frame.where(frame > -1.0).to_csv("gaps.csv", index=False)
+    assert "Fill them with `pinvlearn impute`" in fails(1, "svd", "gaps.csv")
+    Path("words.csv").write_text("a,b\nx,y\n")
+    assert "no column of numbers; it holds a, b" in fails(1, "svd", "words.csv")
+    np.save("cube.npy", np.zeros((2, 2, 2)))
+    assert "of shape (2, 2, 2); a matrix is needed" in fails(1, "svd", "cube.npy")

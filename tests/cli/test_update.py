@@ -127,11 +127,14 @@ def test_mistakes(table) -> None:
     assert "added to m.skops before" in fails(1, "update", "m.skops", "a.csv", *OPTIONS)
     ok("update", "m.skops", "b.csv", *OPTIONS, "-o", "b.npz")
     ok("merge", "m.skops", "b.npz", "-o", "both.skops")
-    assert "is in both" in fails(1, "merge", "both.skops", "b.npz", "-o", "x.skops")
+    assert "have rows in common" in fails(1, "merge", "both.skops", "b.npz", "-o", "x.skops")
     write(table, "all.csv")
     assert "cannot be forgotten" in fails(1, "update", "m.skops", "all.csv", *OPTIONS, "--forget")
     ok("fit", "b.csv", *FIT, "--model", "elm", "--updatable", "-o", "other.skops")
-    assert "preparation" in fails(1, "merge", "m.skops", "other.skops", "-o", "x.skops")
+    message = fails(1, "merge", "m.skops", "other.skops", "-o", "x.skops")
+    assert "other.skops scales its columns in another way" in message
+    assert "`pinvlearn fit SIDE --like base.skops --out side.skops`" in message
+    assert "is given twice" in fails(2, "merge", "m.skops", "m.skops", "-o", "x.skops")
     assert "end its name in .npz" in fails(2, "merge", "b.npz", "-o", "x.skops")
     assert "end its name in .skops" in fails(2, "merge", "m.skops", "-o", "x.npz")
     assert "no file" in fails(2, "merge", "none.skops", "-o", "x.skops")
@@ -158,7 +161,66 @@ def test_the_target_is_the_column_that_is_no_input(base, table) -> None:
     ok("update", base, "rest.csv", "-o", "found.skops")
     np.testing.assert_array_equal(outputs("named.skops", table), outputs("found.skops", table))
     write(table[60:].assign(extra=1), "wide.csv")
-    assert "--target" in fails(2, "update", base, "wide.csv")
+    ok("update", base, "wide.csv", "-o", "wide.skops")
+    np.testing.assert_array_equal(outputs("named.skops", table), outputs("wide.skops", table))
+
+
+def test_the_target_must_be_there(base, table) -> None:
+    write(table[60:].drop(columns="kind"), "bare.csv")
+    message = fails(2, "update", base, "bare.csv")
+    assert "the data lacks the target 'kind' that the model has learned" in message
+
+
+# Two sides that merge
+
+
+def test_models_learned_like_one_merge(base, table) -> None:
+    write(table[60:100], "here.csv")
+    write(table[100:], "there.csv")
+    ok("fit", "here.csv", "--like", base, "-o", "here.skops")
+    said = json.loads(ok("fit", "there.csv", "--like", base, "-o", "there.skops", "--json").stdout)
+    assert (said["rows"], said["like"]) == (50, base)
+    ok("merge", "here.skops", "there.skops", "-o", "both.skops")
+    assert pinvlearn.load("both.skops")[-1].summary_.n_rows == 90
+    ok("merge", base, "here.skops", "there.skops", "-o", "all.skops")
+    ok("update", base, "here.csv")
+    ok("update", base, "there.csv")
+    close("all.skops", base, table)
+
+
+def test_models_updated_apart_merge(base, table) -> None:
+    """Both hold the rows of the model they started from, which count once."""
+    write(table[60:100], "here.csv")
+    write(table[100:], "there.csv")
+    ok("update", base, "here.csv", "-o", "here.skops")
+    ok("update", base, "there.csv", "-o", "there.skops")
+    result = ok("merge", "here.skops", "there.skops", "-o", "both.skops")
+    assert "there.skops: the 60 rows that it has in common are counted once" in result.stderr
+    ok("merge", base, "here.skops", "there.skops", "-o", "three.skops")
+    ok("update", base, "here.csv")
+    ok("update", base, "there.csv")
+    close("both.skops", base, table)
+    close("three.skops", base, table)
+    assert pinvlearn.load("both.skops")[-1].summary_.n_rows == 150
+
+
+def test_what_does_not_merge_is_told_what_to_do(table) -> None:
+    fit = ("fit", "a.csv", *FIT, "--model", "elm", "--updatable")
+    write(table[:80], "a.csv")
+    ok(*fit, "-o", "a.skops")
+    write(table[60:].drop(columns="colour"), "b.csv")
+    ok("fit", "b.csv", *FIT, "--model", "elm", "--updatable", "-o", "b.skops")
+    message = fails(1, "merge", "a.skops", "b.skops", "-o", "x.skops")
+    assert "b.skops has other columns than the parts before it: colour" in message
+    ok(*fit, "--seed", 7, "-o", "c.skops")
+    assert "makes its features in another way" in fails(
+        1, "merge", "a.skops", "c.skops", "-o", "x.skops"
+    )
+    message = fails(2, "fit", "a.csv", "--like", "a.skops", "--size", 5, "-o", "x.skops")
+    assert "--size does not belong beside --like" in message
+    assert "no model file" in fails(2, "fit", "a.csv", "--like", "none.skops")
+    ok("fit", "a.csv", *FIT, "--model", "elm", "-o", "plain.skops")
+    assert "--updatable" in fails(2, "fit", "a.csv", "--like", "plain.skops", "-o", "x.skops")
 
 
 def test_a_file_is_forgotten_once(table) -> None:
@@ -183,9 +245,11 @@ def test_a_part_is_merged_once(table) -> None:
     write(table[:80], "a.csv")
     ok("fit", "a.csv", *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
     shutil.copyfile("m.skops", "copy.skops")
-    assert "it is one of them" in fails(1, "merge", "m.skops", "m.skops", "-o", "x.skops")
-    assert "is in both" in fails(1, "merge", "m.skops", "copy.skops", "-o", "x.skops")
+    assert "given twice" in fails(2, "merge", "m.skops", "m.skops", "-o", "x.skops")
+    said = ok("merge", "m.skops", "copy.skops", "-o", "x.skops").stderr
+    assert "copy.skops: the 80 rows that it has in common are counted once" in said
+    assert pinvlearn.load("x.skops")[-1].summary_.n_rows == 80
     ok("update", "m.skops", write(table[80:], "b.csv"), *OPTIONS, "-o", "b.npz")
-    assert "it is one of them" in fails(1, "merge", "b.npz", "./b.npz", "-o", "x.npz")
+    assert "given twice" in fails(2, "merge", "b.npz", "./b.npz", "-o", "x.npz")
     ok("merge", "m.skops", "b.npz", "-o", "m.skops")  # the result may replace a part
     assert pinvlearn.load("m.skops")[-1].summary_.n_rows == 150

@@ -1,4 +1,4 @@
-"""Low-rank models of tables with gaps: optimality, and two ways to the same fills."""
+"""Models of a table with gaps: what they solve, against dense oracles."""
 
 import numpy as np
 import pytest
@@ -66,14 +66,50 @@ def test_covariances_of_the_fills():
     np.testing.assert_allclose(lower + np.tril(lower, -1).T, expected, atol=1e-10)
 
 
-def test_relevant_directions_of_a_known_spectrum():
+def test_leading_directions_of_a_known_spectrum():
     n, p = 1000, 10
     A = with_spectrum(n, p, np.sqrt(n * np.r_[9.0, 4.0, np.full(p - 2, 1.0)]))
-    model = impute.relevant(np.zeros(p), A.T @ A / n, n, p, 0)
-    assert model.B.shape == (p, 2)
+    model = impute.leading(np.zeros(p), A.T @ A / n, 2, 0)
     assert model.ridge == pytest.approx(1.0)
-    lengths = np.sum(model.B**2, axis=0)
-    # the larger root, a little under s - noise
-    for s, omega in zip((9.0, 4.0), lengths, strict=True):
-        assert n * (s - 1.0 - omega) * omega == pytest.approx(p * (omega + 1.0) ** 2)
-        assert 0.95 * (s - 1.0) < omega < s - 1.0
+    np.testing.assert_allclose(np.sum(model.B**2, axis=0), [8.0, 3.0])
+    whole = impute.leading(np.zeros(p), A.T @ A / n, p, 0)
+    np.testing.assert_allclose(
+        whole.B @ whole.B.T + whole.ridge * np.eye(p), A.T @ A / n, atol=1e-10
+    )
+
+
+def test_ppca_is_a_fixed_point_of_em(monkeypatch):
+    """The shrunk expected covariance, given itself: E-step by dense conditioning, row by row."""
+    monkeypatch.setattr(impute, "TOLERANCE", 1e-10)
+    Z, known = scaled()
+    prior = 0.05
+    model = impute.ppca(Z, known, prior, 8, 5000)
+    C = model.B @ model.B.T + model.ridge * np.eye(8)
+    total, rows = np.zeros((8, 8)), []
+    for z, own in zip(Z, known, strict=True):
+        gap, have = np.flatnonzero(~own), np.flatnonzero(own)
+        inner = np.linalg.solve(C[np.ix_(have, have)], C[np.ix_(have, gap)])
+        row = z.copy()
+        row[gap] = model.mean[gap] + inner.T @ (z[have] - model.mean[have])
+        rows.append(row)
+        total[np.ix_(gap, gap)] += C[np.ix_(gap, gap)] - C[np.ix_(gap, have)] @ inner
+    full = np.array(rows)
+    np.testing.assert_allclose(full.mean(axis=0), model.mean, atol=1e-7)
+    S = np.cov(full.T, bias=True) + total / len(full)
+    np.testing.assert_allclose((S + prior * np.eye(8)) / (1.0 + prior), C, atol=1e-7)
+
+
+@pytest.mark.parametrize("path", [impute.soft_path, impute.ppca_path])
+def test_the_best_of_a_path_is_taken(path):
+    Z, known = scaled()
+    held = known & (np.random.default_rng(0).random(known.shape) < 0.1)
+    found = path(Z, known, [held], 8, 100)
+    assert len(found.scores) == len(found.shrinkages)
+    assert np.argmin(found.scores) > 0
+    assert found.scores[-2:].min() > (1.0 - impute.WORTH) * found.scores[:-2].min()
+
+
+def test_nothing_to_learn_from():
+    known = np.ones((5, 3), dtype=bool)
+    for path in (impute.soft_path, impute.ppca_path):
+        assert path(np.zeros((5, 3)), known, [known & False], 3, 10).model.B.shape == (3, 0)

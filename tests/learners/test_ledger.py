@@ -19,6 +19,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
@@ -919,3 +920,14 @@ class TestOnce:
         nothing = model.summary_ - rest
         assert nothing.forgotten == ("a",)
         assert (nothing + part).forgotten == ()
+
+
+def test_a_path_goes_on_where_rows_do_not_mend_its_best():
+    """More units than rows: the best ridge of all is beyond the digits of sums, refined or not."""
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = ELMClassifier(random_state=0).fit_blocks([(X, y)])
+    assert model.report_.error <= 1e-8
+    assert any("beyond the summary's digits" in note for note in model.report_.notes)
+    assert not any("try smaller ones" in note for note in model.report_.notes)
+    assert model.score(X, y) > 0.95

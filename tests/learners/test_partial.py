@@ -3,11 +3,13 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split
 
+import pinvlearn
 from pinvlearn import PartialSVD
 
 SOLVERS = ("descent", "als", "gibbs")
@@ -169,7 +171,7 @@ def test_recommend_runs_out_of_columns(model):
     ids, scores = model.recommend(0, n=SHAPE[1] + 3)
     left = SHAPE[1] - np.sum(PAIRS[TRAIN][:, 0] == 0)
     assert np.count_nonzero(ids >= 0) == left
-    assert np.isnan(scores[0, left:]).all()
+    assert np.isnan(scores[left:]).all()
 
 
 def test_recommend_in_blocks_is_the_same(model, monkeypatch):
@@ -209,9 +211,37 @@ def test_fold_in_is_nearly_as_good_as_fitting_anew(model):
     assert len(folded.row_biases_) == 60
 
 
-def test_fold_in_of_old_rows_is_refused(model):
-    with pytest.raises(ValueError, match="new rows start at 60"):
-        model.fold_in([[3, 1]], [2.0])
+def test_new_ratings_of_known_rows(model):
+    """A row that had half of its entries, and gets the others later."""
+    half = (PAIRS[:, 0] >= 50) & (np.arange(len(PAIRS)) % 2 == 0)
+    before = clone(model).fit(PAIRS[~half], VALUES[~half])
+    train, test = train_test_split(np.flatnonzero(half), test_size=0.5, random_state=0)
+    after = before.fold_in(PAIRS[train], VALUES[train])
+    assert after.shape_ == before.shape_
+    errors = [
+        root_mean_squared_error(VALUES[test], one.predict(PAIRS[test])) for one in (before, after)
+    ]
+    assert errors[1] < errors[0]
+    old = PAIRS[:, 0] < 50
+    np.testing.assert_array_equal(after.predict(PAIRS[old]), before.predict(PAIRS[old]))
+    had = PAIRS[train][PAIRS[train][:, 0] == 55, 1]
+    assert not np.isin(after.recommend(55, n=20)[0], had).any()
+
+
+def test_a_new_rating_replaces_an_old_one(model):
+    row = PAIRS[TRAIN][:, 0] == 3
+    pairs, values = PAIRS[TRAIN][row], VALUES[TRAIN][row]
+    again = model.fold_in(pairs, values)
+    assert len(again.known_columns_) == len(model.known_columns_)
+    lower = model.fold_in(pairs, values - 2.0)
+    drop = again.row_biases_[3] - lower.row_biases_[3]
+    assert drop > 1.0
+    assert lower.value_range_[0] == min(model.value_range_[0], values.min() - 2.0)
+    np.testing.assert_allclose(
+        model.fold_in(pairs, values - 2.0).fold_in(pairs, values).row_biases_[3],
+        again.row_biases_[3],
+        atol=0.2 if model.report_.method == "gibbs" else 1e-12,
+    )
 
 
 def test_what_was_never_seen_is_predicted_from_the_rest(model):
@@ -298,3 +328,137 @@ def test_very_small_and_constant_data(solver):
     assert model.fit([[0, 0]], [3.0]).predict([[0, 0]]) == pytest.approx([3.0])
     model.fit([[0, 0], [1, 1], [0, 1]], [2.0, 2.0, 2.0])
     assert model.predict([[1, 0]]) == pytest.approx([2.0], abs=0.1)
+
+
+# Ids of any type
+
+
+NAMES = np.array([f"{i:03d}" for i in range(60)])
+FILMS = np.array([f"film {j}" for j in range(50)])
+
+
+@pytest.fixture(scope="module")
+def named():
+    users, items = NAMES[PAIRS[TRAIN][:, 0]], FILMS[PAIRS[TRAIN][:, 1]]
+    return PartialSVD(2, random_state=0).fit(users, items, VALUES[TRAIN])
+
+
+def test_ids_give_what_indices_give(named):
+    plain = PartialSVD(2, random_state=0).fit(PAIRS[TRAIN], VALUES[TRAIN])
+    assert named.users_.tolist() == NAMES.tolist()
+    order = np.argsort(FILMS)
+    assert named.items_.tolist() == FILMS[order].tolist()
+    np.testing.assert_allclose(
+        named.predict(NAMES[PAIRS[TEST][:, 0]], FILMS[PAIRS[TEST][:, 1]]),
+        plain.predict(PAIRS[TEST]),
+        atol=0.3,  # columns are in another order, so the draws are others
+    )
+
+
+def test_pairs_of_ids_are_as_good(named):
+    pairs = np.column_stack([NAMES[PAIRS[TRAIN][:, 0]], FILMS[PAIRS[TRAIN][:, 1]]])
+    again = PartialSVD(2, random_state=0).fit(pairs, VALUES[TRAIN])
+    one = again.predict(pairs)
+    np.testing.assert_array_equal(one, named.predict(pairs))
+    np.testing.assert_array_equal(one, named.predict(pairs[:, 0], pairs[:, 1]))
+    assert cross_validate(again, pairs, VALUES[TRAIN], cv=3)["test_score"].min() > 0.5
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i: [f"{k:04d}" for k in i],
+        lambda i: (10**15 + i).tolist(),
+        lambda i: [f"u{k}" if k % 2 else int(k) for k in i],
+        lambda i: pd.Series([f"u{k}" for k in i], dtype="string"),
+        lambda i: pd.Categorical([f"u{k}" for k in i]),
+    ],
+    ids=["zeros", "large", "mixed", "pandas", "categories"],
+)
+def test_ids_of_any_type_come_back_as_they_were(make, tmp_path):
+    users, items = make(PAIRS[:, 0]), make(PAIRS[:, 1])
+    model = PartialSVD(2, solver="als", alpha=0.05, random_state=0).fit(users, items, VALUES)
+    pinvlearn.save(model, tmp_path / "m.skops")
+    model = pinvlearn.load(tmp_path / "m.skops")
+    known = {*list(items)}
+    found, scores = model.recommend(users[0], n=3)
+    assert set(found.tolist()) <= known
+    assert found.shape == scores.shape == (3,)
+    liked, cosines = model.similar(items[0], n=2)
+    assert set(liked.tolist()) <= known - {items[0]}
+    assert model.recommend(n=2)[0].shape == (60, 2)
+    later = model.fold_in(users[:1], items[:1], [5.0])
+    assert later.predict(users[:1], items[:1]) > model.predict(users[:1], items[:1])
+
+
+def test_recommend_for_one_some_and_all(named):
+    one, score = named.recommend("007", n=4)
+    some, scores = named.recommend(["007", "012"], n=4)
+    everyone, _ = named.recommend(n=4)
+    assert one.tolist() == some[0].tolist() == everyone[7].tolist()
+    assert score.tolist() == scores[0].tolist()
+    few, values = named.recommend("007", n=60)
+    left = 50 - np.sum(PAIRS[TRAIN][:, 0] == 7)
+    assert few[left:].tolist() == [None] * (60 - left)
+    assert np.isnan(values[left:]).all()
+
+
+def test_new_users_by_name(named):
+    later = named.fold_in(["new"] * 3 + ["007"], [*FILMS[:3], FILMS[4]], [1.0, 1.0, 1.0, 3.0])
+    assert later.users_.tolist() == [*NAMES, "new"]
+    assert later.predict(["new"], ["film 9"]) < named.predict(["new"], ["film 9"])
+    assert not set(later.recommend("new", n=50)[0]) & set(FILMS[:3])
+    assert "new" not in named.users_
+
+
+def test_repeated_ratings_are_averaged_and_said():
+    users, items = ["a", "a", "b", "b"], ["x", "x", "x", "y"]
+    model = PartialSVD(1, solver="als", alpha=1e-6, random_state=0)
+    model.fit(users, items, [1.0, 3.0, 4.0, 5.0])
+    assert "1 ratings repeat a user and an item" in model.report_.notes[-1]
+    twice = PartialSVD(1, solver="als", alpha=1e-6, random_state=0)
+    twice.fit(users[1:], items[1:], [2.0, 4.0, 5.0])
+    np.testing.assert_array_equal(model.predict(users, items), twice.predict(users, items))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_error_is_told_by_entries_left_out(solver):
+    model = PartialSVD(2, solver=solver, validation_fraction=0.2, random_state=0)
+    model.fit(PAIRS, VALUES)
+    assert NOISE < model.held_out_rmse_ < 1.5 * NOISE
+    plain = PartialSVD(2, solver=solver, random_state=0).fit(PAIRS, VALUES)
+    np.testing.assert_array_equal(model.predict(PAIRS), plain.predict(PAIRS))
+    assert not hasattr(plain, "held_out_rmse_")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.fit(["a"], ["x", "y"], [1.0]), "1, 2 and 1 entries"),
+        (lambda m: m.fit([None, "a"], ["x", "y"], [1.0, 2.0]), "users holds 1 missing ids"),
+        (lambda m: m.fit(["a"], [np.nan], [1.0]), "items holds 1 missing ids"),
+        (lambda m: m.fit([["a"]], [1.0]), r"shape \(n, 2\)"),
+        (lambda m: m.predict([1], ["x"]), "users are integers, and were strings in fit"),
+        (lambda m: m.recommend("nobody"), "1 of 1 users are unknown to the model, first 'nobody'"),
+        (lambda m: m.similar(["film 1", "none"]), "1 of 2 items are unknown"),
+        (lambda m: m.fold_in(["007"], ["none"], [1.0]), "items are unknown"),
+        (
+            lambda m: clone(m).set_params(shape=(9, 9)).fit(["a"], ["x"], [1.0]),
+            "for entries given by indices",
+        ),
+        (
+            lambda m: clone(m).set_params(validation_fraction=1.5).fit(PAIRS, VALUES),
+            "validation_fraction=1.5 must lie",
+        ),
+    ],
+)
+def test_mistakes_with_ids(named, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(named)
+
+
+def test_users_and_items_never_seen_are_predicted(named):
+    unknown = named.predict(["nobody", "007"], ["film 3", "no film"])
+    assert np.isfinite(unknown).all()
+    _, std = named.predict(["007", "nobody"], ["film 3", "no film"], return_std=True)
+    assert std[1] > std[0]

@@ -1,6 +1,7 @@
 """The only room that shows progress: one line on a terminal, nothing anywhere else."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,34 @@ def progress(
     try:
         yield draw
     finally:
+        out.write("\r\x1b[2K")
+        out.flush()
+
+
+@contextmanager
+def ticking(
+    label: str, *, quiet: bool = False, stream: TextIO | None = None, every: float = 1.0
+) -> Iterator[None]:
+    """Show a label and the seconds that have passed, on a terminal, for what tells no progress."""
+    out = sys.stderr if stream is None else stream
+    if quiet or not out.isatty():
+        yield
+        return
+    done = threading.Event()
+    start = time.monotonic()
+
+    def tick() -> None:
+        while not done.wait(every):
+            out.write(f"\r\x1b[2K{label}, {time.monotonic() - start:.0f} s")
+            out.flush()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
         out.write("\r\x1b[2K")
         out.flush()
 

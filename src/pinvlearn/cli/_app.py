@@ -10,7 +10,7 @@ from pinvlearn.cli import compare, fit, impute, merge, predict, report, svd, upd
 app = typer.Typer(
     help="Train and use networks learned by pseudo-inverse.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,172 +1,265 @@
-"""Ratings and the like: triplets with names of any type, from a file to a model and back."""
+"""Ratings and the like: triplets with ids of any type, from a file to a model and back."""
 
+import csv
+import io
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OrdinalEncoder
 
-from pinvlearn.cli._data import Note, listed, read
+from pinvlearn._core.files import written_whole
+from pinvlearn.cli._columns import Recipe, as_text, recipe_of
+from pinvlearn.cli._data import READERS, Note, listed, opened_text, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._kinds import MISSING
+from pinvlearn.cli._sources import Reading, Source, source
 from pinvlearn.learners.partial import PartialSVD
+from pinvlearn.persistence import load, write_model
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-NEVER_SEEN = 2**40
-"""The code of an unknown id; PartialSVD takes an index beyond its shape as one never seen."""
+VALIDATED = 0.1
+"""Share of the ratings that a first fit leaves out, to tell the error of predictions."""
 
 
-def read_triplets(path: Path, row: str, col: str, value: str | None, note: Note) -> pd.DataFrame:
-    """Ids as strings and, if asked for, values as floats; lines that cannot be used are counted."""
-    wanted = [row, col] + ([] if value is None else [value])
+def read_triplets(
+    path: Path,
+    names: Sequence[str],
+    value: str,
+    reading: Reading,
+    note: Note,
+    *,
+    needed: bool = True,
+) -> pd.DataFrame:
+    """Ids as they are written and values as floats; lines without what is needed are counted."""
+    wanted = [*names, value]
     if len(set(wanted)) < len(wanted):
         raise UserError(f"--row, --col and --value name the columns {listed(wanted)}.", USAGE)
-    frame = _read_lenient(path, note)
-    missing = [name for name in wanted if name not in frame.columns]
-    if missing:
-        raise UserError(
-            f"there is no column {listed(missing)}; there are {listed(frame.columns)}. Say which "
-            "with --row, --col and --value.",
-            USAGE,
-        )
-    frame = frame[wanted].reset_index(drop=True)
-    bad = frame[[row, col]].isna().any(axis=1)
-    if value is not None:
-        numbers = pd.to_numeric(frame[value], errors="coerce").astype(float)
-        bad |= ~np.isfinite(numbers)
-        frame[value] = numbers
+    where = source(path, READERS, reading)
+    frame = _texts(where, wanted if needed else names, [] if needed else [value], note)
+    bad = frame[list(names)].isna().any(axis=1)
+    if value in frame:
+        plain = frame[value]
+        if reading.decimal != "." and plain.dtype.kind not in "iuf":
+            plain = plain.str.replace(reading.decimal, ".", regex=False)
+        frame[value] = pd.to_numeric(plain, errors="coerce").astype(float)
+        bad |= ~np.isfinite(frame[value]) & needed
     if bad.any():
         note(
             f"{int(bad.sum())} of {len(frame)} lines lack an id"
-            + (" or a finite value" if value is not None else "")
+            + (" or a finite value" if needed else "")
             + f" and are left out, first number {int(np.argmax(bad)) + 1}"
         )
         frame = frame[~bad]
     if frame.empty:
-        raise UserError(f"{path} has no usable line. Give lines with {listed(wanted)}.")
-    for name in (row, col):
-        frame[name] = frame[name].map(_as_id)
-    return frame
+        raise UserError(f"{where.name} has no usable line. Give lines with {listed(wanted)}.")
+    return frame.reset_index(drop=True)
 
 
-def _as_id(value: Any) -> str:
-    """An id as text; a whole number read as 7.0 (for want of some others) is 7."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _read_lenient(path: Path, note: Note) -> pd.DataFrame:
-    """The file as a table; lines with too many fields are counted and left out."""
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    try:
-        return read(path, note).frame()
-    except UserError:
-        if suffix not in SEPARATORS or not path.is_file() or path.stat().st_size == 0:
-            raise
-        malformed: list[Any] = []
-        try:
-            frame = pd.read_csv(
-                path,
-                sep=SEPARATORS[suffix],
-                engine="python",
-                on_bad_lines=malformed.append,
-                skipinitialspace=True,
-            )
-        except Exception:  # not a matter of single lines: the first message says more
-            frame = None
-        if frame is None or not malformed:
-            raise
-        note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
-        return frame.rename(columns=lambda name: str(name).strip())
-
-
-def merged(frame: pd.DataFrame, row: str, col: str, value: str, note: Note) -> pd.DataFrame:
-    """One value for each pair: the mean of repeated ones."""
-    repeated = frame.duplicated([row, col])
-    if not repeated.any():
-        return frame
-    first = frame[repeated].iloc[0]
-    note(
-        f"{int(repeated.sum())} lines repeat a pair, first {row} {first[row]} and {col} "
-        f"{first[col]}; the mean of their values is used"
+def _texts(
+    where: Source, wanted: Sequence[str], welcome: Sequence[str], note: Note
+) -> pd.DataFrame:
+    """Columns as texts, None where one is missing; lines with too many fields are left out."""
+    if where.suffix not in (".csv", ".tsv"):
+        data = read(where.path, note, where.reading)
+        _check_names(wanted, data.frame().columns)
+        wanted = [*wanted, *(name for name in welcome if name in data.frame().columns)]
+        frame = texts_of(data, wanted)
+        return frame.map(as_text).astype(object).where(frame.notna(), None)
+    text, header, mark = opened_text(where)
+    names = [name.strip() for name in next(csv.reader([header], delimiter=mark), [])]
+    _check_names(wanted, names)
+    wanted = [*wanted, *(name for name in welcome if name in names)]
+    malformed: list[list[str]] = []
+    frame = pd.read_csv(
+        io.StringIO(text),
+        sep=mark,
+        dtype=str,
+        keep_default_na=False,
+        skipinitialspace=True,
+        engine="python",
+        on_bad_lines=malformed.append,
     )
-    return frame.groupby([row, col], as_index=False, sort=False)[value].mean()
+    frame.columns = [str(name).strip() for name in frame.columns]
+    if malformed:
+        note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
+    frame = frame[list(wanted)].apply(lambda column: column.str.strip())
+    return frame.where(~frame.isin([*MISSING, *where.reading.missing]) & frame.notna(), None)
+
+
+def _check_names(wanted: Sequence[str], there: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise UserError(
+            f"there is no column {listed(missing)}; there are {listed(there)}. Say which with "
+            "--row, --col and --value.",
+            USAGE,
+        )
 
 
 def fit(
-    path: Path, row: str, col: str, value: str, options: dict[str, Any], note: Note
-) -> tuple[Pipeline, dict[str, Any]]:
+    path: Path,
+    names: tuple[str, str],
+    value: str,
+    options: dict[str, Any],
+    reading: Reading,
+    note: Note,
+) -> tuple[PartialSVD, dict[str, Any]]:
     """A model of a file of triplets, and what to say about it."""
-    frame = merged(read_triplets(path, row, col, value, note), row, col, value, note)
-    names = frame[[row, col]].astype(str)
-    most = min(names[row].nunique(), names[col].nunique())
+    frame = read_triplets(path, names, value, reading, note)
+    users, items = (frame[name].to_numpy(dtype=str) for name in names)
     if options["rank"] is None:
-        options["rank"] = min(10, most)
-    ids = OrdinalEncoder(
-        dtype=np.int64, handle_unknown="use_encoded_value", unknown_value=NEVER_SEEN
-    )
-    learner = PartialSVD(**options)
-    pipeline = Pipeline([("ids", ids), ("learner", learner)])
+        options["rank"] = min(10, len(np.unique(users)), len(np.unique(items)))
+    model = PartialSVD(**options)
+    if len(frame) > 1 / VALIDATED:
+        model.set_params(validation_fraction=VALIDATED)
     start = time.perf_counter()
-    pipeline.fit(names, frame[value].to_numpy())
+    model.fit(users, items, frame[value].to_numpy())
     seconds = time.perf_counter() - start
-    rows, cols = learner.shape_
-    said = {
-        "model": type(learner).__name__,
-        "entries": len(frame),
+    for message in model.report_.notes:
+        note(message)
+    Recipe(value, list(names), missing=list(reading.missing)).remember(model)
+    rows, cols = model.shape_
+    said: dict[str, Any] = {
+        "model": type(model).__name__,
+        "entries": len(model.known_columns_),
         "rows": rows,
         "columns": cols,
-        "rank": int(learner.rank),
-        "training_rmse": float(learner.training_rmse_[-1]),
-        "fit_seconds": round(seconds, 3),
-        "solved_by": f"{learner.report_.method}: {learner.report_.reason}",
+        "rank": int(model.rank),
+        "training_rmse": float(model.training_rmse_[-1]),
     }
-    return pipeline, said
+    if hasattr(model, "held_out_rmse_"):
+        said["held_out_rmse"] = model.held_out_rmse_
+    said |= {
+        "fit_seconds": round(seconds, 3),
+        "solved_by": f"{model.report_.method}: {model.report_.reason}",
+    }
+    return model, said
 
 
 def is_completion(model: Any) -> bool:
-    """Whether a loaded model is one that `fit` has made."""
-    return isinstance(model, Pipeline) and isinstance(model.steps[-1][1], PartialSVD)
+    """Whether a loaded model completes tables."""
+    return isinstance(model, PartialSVD)
 
 
-def predict(model: Pipeline, path: Path, note: Note) -> pd.DataFrame:
+def ids_of(model: PartialSVD) -> tuple[Any, Any]:
+    """The ids that a model knows, as texts."""
+    if model.users_ is None or model.items_ is None or model.users_.dtype.kind != "U":
+        raise UserError(
+            "this model goes by indices or by ids that are no texts; use it in Python, or fit one "
+            "with `pinvlearn fit --model completion`."
+        )
+    return model.users_, model.items_
+
+
+def names_of(model: PartialSVD) -> tuple[str, str]:
+    """What the columns of rows and of columns are called."""
+    row, col = recipe_of(model).ids or ["row", "column"]
+    return row, col
+
+
+def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: Note) -> pd.DataFrame:
     """Ids and predictions for every usable line; unknown ids are counted."""
-    row, col = model.feature_names_in_
-    frame = read_triplets(path, row, col, None, note)
-    codes = model.steps[0][1].transform(frame)
-    for at, name in enumerate((row, col)):
-        unknown = codes[:, at] == NEVER_SEEN
+    names, value = names_of(model), recipe_of(model).target or "value"
+    frame = read_triplets(path, names, value, reading, note, needed=False)
+    truth = frame.pop(value) if value in frame else None
+    for name, known in zip(names, ids_of(model), strict=True):
+        unknown = ~frame[name].isin(known.tolist())
         if unknown.any():
-            example = frame[name].to_numpy()[unknown][0]
             note(
                 f"{int(unknown.sum())} lines have a {name} that the model does not know, first "
-                f"{example}; they are predicted from the rest"
+                f"{frame.loc[unknown, name].iloc[0]}; they are predicted from the rest"
             )
-    frame["prediction"] = model.steps[-1][1].predict(codes)
+    users, items = (frame[name].to_numpy(dtype=str) for name in names)
+    if std:
+        frame["prediction"], frame["std"] = model.predict(users, items, return_std=True)
+    else:
+        frame["prediction"] = model.predict(users, items)
+    if truth is not None and np.isfinite(truth).any():
+        gap = (frame["prediction"] - truth)[np.isfinite(truth)]
+        error = float(np.sqrt(np.mean(gap**2)))
+        note(f"RMSE {error:.4g} on {len(gap)} lines, by the values in {value!r}")
     return frame
 
 
-def recommend(model: Pipeline, wanted: list[str], count: int) -> pd.DataFrame:
-    """The best columns for each of some rows, by name."""
-    row, col = model.feature_names_in_
-    encoder, learner = model.steps[0][1], model.steps[-1][1]
-    rows, columns = encoder.categories_
-    place = {name: at for at, name in enumerate(rows)}
-    unknown = [name for name in wanted if name not in place]
+def recommend(model: PartialSVD, wanted: list[str] | None, count: int) -> pd.DataFrame:
+    """The best columns for each of some rows, or of all, by name."""
+    row, col = names_of(model)
+    users, _ = ids_of(model)
+    _check_known(users, wanted or [], "--row")
+    rows = wanted or users.tolist()
+    return _table(rows, *model.recommend(rows, n=count), (row, col, "prediction"))
+
+
+def similar(model: PartialSVD, wanted: list[str] | None, count: int) -> pd.DataFrame:
+    """The columns nearest to some columns, or to each, by name."""
+    _, col = names_of(model)
+    _, items = ids_of(model)
+    _check_known(items, wanted or [], "--col")
+    columns = wanted or items.tolist()
+    return _table(columns, *model.similar(columns, n=count), (col, f"similar {col}", "similarity"))
+
+
+def _check_known(known: Any, wanted: list[str], option: str) -> None:
+    there = set(known.tolist())
+    unknown = [name for name in wanted if name not in there]
     if unknown:
         raise UserError(
             f"{len(unknown)} of {len(wanted)} ids are unknown to the model, first {unknown[0]!r}; "
-            f"it knows {len(rows)}: {listed(rows, 4)}. Give one of these with --row.",
+            f"it knows {len(known)}: {listed(known, 4)}. Give one of these with {option}.",
             USAGE,
         )
-    ids, scores = learner.recommend([place[name] for name in wanted], n=count)
+
+
+def _table(wanted: list[str], ids: Any, scores: Any, names: tuple[str, str, str]) -> pd.DataFrame:
+    there = ~np.isnan(scores)
     return pd.DataFrame(
-        [
-            {row: name, col: columns[j], "prediction": score}
-            for name, own, values in zip(wanted, ids, scores, strict=True)
-            for j, score in zip(own, values, strict=True)
-            if j >= 0
-        ],
-        columns=[row, col, "prediction"],
+        {
+            names[0]: np.repeat(np.array(wanted, dtype=object), there.sum(axis=1)),
+            names[1]: ids[there],
+            names[2]: scores[there],
+        }
     )
+
+
+def check_update(target: str | None, forget: bool, out: Path) -> None:
+    """Refuse what only models of rows can do."""
+    if target or forget or out.suffix == ".npz":
+        raise UserError(
+            "a completion model takes new ratings; --target, --forget and sums (.npz) belong to "
+            "models of rows.",
+            USAGE,
+        )
+
+
+def update(path: Path, data: Path, out: Path, reading: Reading, note: Note) -> dict[str, Any]:
+    """Add the ratings of a file to a saved model, without a refit; what to say about it."""
+    # Whoever else updates the model waits until these ratings are in it.
+    with written_whole(out, lambda: note(f"waiting for who is writing {out}")) as draft:
+        model = load(path)
+        names, value = names_of(model), recipe_of(model).target or "value"
+        frame = read_triplets(data, names, value, reading, note)
+        repeated = frame.duplicated(list(names), keep="last")
+        if repeated.any():
+            note(f"{int(repeated.sum())} lines repeat a pair; the last of each counts")
+            frame = frame[~repeated]
+        unknown = ~frame[names[1]].isin(ids_of(model)[1].tolist())
+        if unknown.any():
+            note(
+                f"{int(unknown.sum())} lines have a {names[1]} that the model does not know, first "
+                f"{frame.loc[unknown, names[1]].iloc[0]}; they are left out until the next fit"
+            )
+            frame = frame[~unknown]
+        if frame.empty:
+            raise UserError(f"{data} has no rating of a {names[1]} that the model knows.")
+        users, items = (frame[name].to_numpy(dtype=str) for name in names)
+        later = model.fold_in(users, items, frame[value].to_numpy())
+        write_model(later, draft)
+    return {
+        "model": type(later).__name__,
+        "entries_added": len(frame),
+        "new_rows": later.shape_[0] - model.shape_[0],
+        "entries": len(later.known_columns_),
+        "rows": later.shape_[0],
+    }

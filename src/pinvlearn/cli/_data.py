@@ -4,10 +4,13 @@ A table becomes a data frame of float columns (numbers) and object columns (cate
 strings); missing values are NaN in both. Data stored as sparse stays a sparse matrix.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from zipfile import is_zipfile
 
 import numpy as np
@@ -15,10 +18,10 @@ import pandas as pd
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from pinvlearn._core.files import why_no_file
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
+from pinvlearn.cli._sources import AS_USUAL, Reading, Source, delimiter, source
 
 Note: TypeAlias = Callable[[str], None]
 Task: TypeAlias = Literal["classification", "regression"]
@@ -27,6 +30,8 @@ Task: TypeAlias = Literal["classification", "regression"]
 MOST_CLASSES, ROWS_PER_CLASS = 50, 5
 OWN_TARGET = "y"
 """What the target of a LIBSVM or ``.npz`` file is called."""
+
+LARGEST = 1e150
 
 DENSE_FROM = 0.25
 """Share of non-zeros from which data stored as sparse is treated as a table."""
@@ -44,6 +49,7 @@ class Data:
 
     X: Any
     y: Any = None
+    source: Any = None
 
     @property
     def multilabel(self) -> bool:
@@ -57,51 +63,63 @@ class Data:
         return pd.DataFrame(self.X.toarray(), columns=[str(j) for j in range(self.X.shape[1])])
 
 
-def read(path: Path, note: Note) -> Data:
-    """Read any of the formats, by the ending of the name (with or without ``.gz``)."""
-    if not path.is_file():
-        raise UserError(f"{path} {why_no_file(path)}. Give the name of a file with data.", USAGE)
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if suffix not in READERS:
-        raise UserError(
-            f"{path} ends in {suffix or 'nothing'!r}; the ending tells the format and must be one "
-            f"of {', '.join(READERS)}. Rename or convert the file.",
-            USAGE,
-        )
-    if path.stat().st_size == 0:
-        raise UserError(f"{path} is empty. Give a file with at least a few rows.")
+def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = False) -> Data:
+    """Read any of the formats, by the ending of the name (with or without ``.gz``), or a pipe.
+
+    A table without rows is refused unless `empty` allows it.
+    """
+    where = source(path, READERS, reading)
     try:
-        data = READERS[suffix](path, note)
+        data = READERS[where.suffix](where, note)
     except (ImportError, MemoryError, UserError):
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
-        raise UserError(f"{path} could not be read as {suffix[1:]}: {error}. {CHECK}") from error
+        raise UserError(
+            f"{where.name} could not be read as {where.suffix[1:]}: {error}. {CHECK}"
+        ) from error
     names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
     if names.has_duplicates:
         twice = names[names.duplicated()][0]
-        raise UserError(f"{path} has several columns called {twice!r}. Rename all but one.")
-    if data.X.shape[0] == 0:
+        raise UserError(f"{where.name} has several columns called {twice!r}. Rename all but one.")
+    if data.X.shape[0] == 0 and not empty:
         raise UserError(
-            f"{path} has column names but no rows. Give a file with at least a few rows."
+            f"{where.name} has column names but no rows. Give a file with at least a few rows."
         )
-    return data
+    return replace(data, source=where)
+
+
+class Learning(NamedTuple):
+    """What a file gives to learn from."""
+
+    X: Any
+    y: Any
+    task: Task
+    target: str | None
+    source: Source
 
 
 def learning_data(
-    path: Path, target: str | None, task: Task | None, note: Note, *, labels: bool = False
-) -> tuple[Any, Any, Task]:
+    path: Path,
+    target: str | None,
+    task: Task | None,
+    note: Note,
+    *,
+    reading: Reading = AS_USUAL,
+    labels: bool = False,
+) -> Learning:
     """The inputs, the target and the task of a file to learn from.
 
     With `labels` the target may be indicators of any number of labels per row.
     """
-    data = read(path, note)
+    data = read(path, note, reading)
     if labels and data.multilabel and target in (None, OWN_TARGET):
-        return data.X, data.y, "classification"
+        return Learning(data.X, data.y, "classification", OWN_TARGET, data.source)
     X, y = split_target(data, target, note)
     if task is None:
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
-    return X, as_labels(y) if task == "classification" else as_quantities(y), task
+    y = as_labels(y) if task == "classification" else as_quantities(y)
+    return Learning(X, y, task, target or OWN_TARGET, data.source)
 
 
 def split_target(
@@ -193,6 +211,7 @@ def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
             "classification, or clean the column.",
             USAGE,
         )
+    _check_size(values, "the target")
     return values
 
 
@@ -216,7 +235,7 @@ def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Finite floats; all columns at once where they are numbers to NumPy, for there may be many."""
     if all(kind.kind in "iufb" for kind in frame.dtypes):
         values = frame.to_numpy(dtype=float)
-        bad = np.flatnonzero(np.isinf(values).any(axis=0))
+        bad = np.flatnonzero((np.abs(values) > LARGEST).any(axis=0))
         if not len(bad):
             return pd.DataFrame(values, index=frame.index, columns=frame.columns)
         frame = frame.iloc[:, bad]  # of which the first is named
@@ -232,7 +251,19 @@ def _numbers(column: pd.Series) -> pd.Series:
             f"column {column.name!r} holds '{column[bad].iloc[0]}', where a finite number is "
             "expected. Clean the column, or leave the cell empty."
         )
+    _check_size(values, f"column {column.name!r}")
     return values
+
+
+def _check_size(values: Any, what: str) -> None:
+    """Refuse numbers whose squares are not finite, before they turn into NaN."""
+    known = np.abs(np.asarray(values))
+    largest = known[~np.isnan(known)].max(initial=0.0)
+    if largest > LARGEST:
+        raise UserError(
+            f"{what} holds {largest:g}, and squares of numbers above {LARGEST:g} are not finite. "
+            "Divide it by a power of ten."
+        )
 
 
 def _categories(column: pd.Series) -> pd.Series:
@@ -242,50 +273,76 @@ def _categories(column: pd.Series) -> pd.Series:
     return pd.Series(texts, index=column.index, dtype=object)
 
 
-def _read_csv(path: Path, note: Note) -> Data:
-    data = _read_text(path, ",")
-    if data.X.shape[1] == 1 and ";" in data.X.columns[0]:
-        return _read_text(path, ";")
-    return data
-
-
-def _read_tsv(path: Path, note: Note) -> Data:
-    return _read_text(path, "\t")
-
-
-def _read_text(path: Path, separator: str) -> Data:
+def _read_text(where: Source, note: Note) -> Data:
+    text, header, mark = opened_text(where)
     # "?" is how the UCI repository writes a missing value.
-    frame = pd.read_csv(path, sep=separator, na_values=["?"], skipinitialspace=True)
+    frame = pd.read_csv(
+        io.StringIO(text),
+        sep=mark,
+        decimal=where.reading.decimal,
+        na_values=["?", *where.reading.missing],
+        skipinitialspace=True,
+    )
     frame.columns = [str(c).strip() for c in frame.columns]
+    _note_names(header, mark, note)
     return Data(frame)
 
 
-def _read_parquet(path: Path, note: Note) -> Data:
-    frame = pd.read_parquet(path)
+def opened_text(where: Source) -> tuple[str, str, str]:
+    """Text, its first line, and what separates its cells."""
+    text = where.text().whole.lstrip("\ufeff")
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    return text, header, delimiter(header, where.suffix, where.reading)
+
+
+def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
+    """Columns as they are written: 00501 stays 00501 in text, and a large integer whole."""
+    frame = data.frame()[list(names)].reset_index(drop=True)
+    if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
+        return frame
+    text, _, mark = opened_text(data.source)
+    whole = pd.read_csv(
+        io.StringIO(text), sep=mark, dtype=str, keep_default_na=False, skipinitialspace=True
+    )
+    whole.columns = [str(c).strip() for c in whole.columns]
+    return whole[list(names)]
+
+
+def _note_names(header: str, mark: str, note: Note) -> None:
+    names = [name.strip() for name in next(csv.reader([header], delimiter=mark), [])]
+    repeated = {name: count for name, count in Counter(names).items() if count > 1 and name}
+    if repeated:
+        shown = listed(f"{name} ({count} times)" for name, count in repeated.items())
+        note(f"repeated column names: {shown}; the later ones are called NAME.1, NAME.2, …")
+
+
+def _read_parquet(where: Source, note: Note) -> Data:
+    frame = pd.read_parquet(where.opened())
     frame.columns = [str(c) for c in frame.columns]
     return Data(frame)
 
 
-def _read_multilabel(path: Path, note: Note) -> Data:
-    return Data(*read_multilabel_text(path))
+def _read_multilabel(where: Source, note: Note) -> Data:
+    return Data(*read_multilabel_text(where.path))
 
 
-def _read_libsvm(path: Path, note: Note) -> Data:
-    if is_multilabel_text(path):
-        return _read_multilabel(path, note)
+def _read_libsvm(where: Source, note: Note) -> Data:
+    if is_multilabel_text(where.path):
+        return _read_multilabel(where, note)
     # Index 0 is kept even where the file counts from 1, so that a column means the same in the
     # file to learn from and in the file to predict.
-    X, y = load_svmlight_file(str(path), zero_based=True)
+    X, y = load_svmlight_file(str(where.path), zero_based=True)
     return Data(sparse.csr_array(X), y)
 
 
-def _read_npz(path: Path, note: Note) -> Data:
-    if not is_zipfile(path):  # NumPy stumbles twice, the second time on stderr
-        raise UserError(f"{path} could not be read as npz. {CHECK}")
-    with np.load(path, allow_pickle=False) as file:
+def _read_npz(where: Source, note: Note) -> Data:
+    opened = where.opened()
+    if not is_zipfile(opened):  # NumPy stumbles twice, the second time on stderr
+        raise UserError(f"{where.name} could not be read as npz. {CHECK}")
+    with np.load(opened, allow_pickle=False) as file:
         parts = {name: file[name] for name in file.files}
     if "is_test" in parts:
-        note(f"{path.name} marks test rows (is_test); all rows are used")
+        note(f"{where.path.name} marks test rows (is_test); all rows are used")
     y = csr_from_parts(parts, "Y") if "Y_data" in parts and "y" not in parts else parts.get("y")
     names = parts.get("target_names", np.array([]))
     if (
@@ -303,8 +360,8 @@ def _read_npz(path: Path, note: Note) -> Data:
         X = _named(parts)
     else:
         raise UserError(
-            f"{path} holds {listed(parts)}; it must hold X (rows × columns), or the parts X_data, "
-            "X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
+            f"{where.name} holds {listed(parts)}; it must hold X (rows × columns), or the parts "
+            "X_data, X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
     return Data(X, y)
 
@@ -338,9 +395,9 @@ def _categories_of(codes: Any, text: str | None, name: str) -> Any:
     return found
 
 
-READERS: dict[str, Callable[[Path, Note], Data]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
+READERS: dict[str, Callable[[Source, Note], Data]] = {
+    ".csv": _read_text,
+    ".tsv": _read_text,
     ".parquet": _read_parquet,
     ".libsvm": _read_libsvm,
     ".svm": _read_libsvm,

@@ -1,47 +1,95 @@
-"""Read a matrix that is no table: Matrix Market files and the kinds of ``.npz``."""
+"""Read a matrix: Matrix Market, the kinds of ``.npz``, ``.npy``, and tables of numbers."""
 
+import csv
+import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.io import mmread
 
-from pinvlearn._core.files import why_no_file
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
-from pinvlearn.cli._data import CHECK, listed
-from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._data import CHECK, Note, listed, opened_text
+from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._kinds import is_number
+from pinvlearn.cli._sources import Reading, Source, source
 
-ENDINGS = (".mtx", ".mtx.gz", ".npz")
 
-
-def read_matrix(path: Path) -> Any:
+def read_matrix(path: Path, reading: Reading, note: Note) -> Any:
     """A dense array or a CSR array of floats."""
-    if not path.is_file():
-        raise UserError(
-            f"{path} {why_no_file(path)}. Give the name of a file with a matrix.", USAGE
-        )
-    if not path.name.lower().endswith(ENDINGS):
-        raise UserError(
-            f"the ending of {path} tells the format and must be one of {', '.join(ENDINGS)}.", USAGE
-        )
+    where = source(path, READERS, reading)
     try:
-        A = _from_npz(path) if path.suffix.lower() == ".npz" else mmread(path, spmatrix=False)
+        A = READERS[where.suffix](where, note)
     except (MemoryError, UserError):
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
-        raise UserError(f"{path} could not be read: {error}. {CHECK}") from error
+        raise UserError(f"{where.name} could not be read: {error}. {CHECK}") from error
     try:
-        return check_matrix(A, str(path))
+        return check_matrix(A, where.name)
     except TypeError as error:
         raise UserError(str(error)) from error
 
 
-def _from_npz(path: Path) -> Any:
+def _from_mtx(where: Source, note: Note) -> Any:
+    return mmread(where.opened(), spmatrix=False)
+
+
+def _from_npy(where: Source, note: Note) -> Any:
+    A = np.load(where.opened(), allow_pickle=False)
+    if A.ndim != 2:
+        raise UserError(f"{where.name} holds an array of shape {A.shape}; a matrix is needed.")
+    return A
+
+
+def _from_text(where: Source, note: Note) -> Any:
+    """Numbers, below a line of names or not; columns of text are left out and said."""
+    text, first, mark = opened_text(where)
+    cells = next(csv.reader([first], delimiter=mark), [])
+    decimal = where.reading.decimal
+    named = any(not is_number(cell.strip(), decimal) for cell in cells)
+    frame = pd.read_csv(
+        io.StringIO(text),
+        sep=mark,
+        decimal=decimal,
+        header="infer" if named else None,
+        na_values=["?", *where.reading.missing],
+        skipinitialspace=True,
+    )
+    if not named:
+        note("the first line holds numbers, so there are no names of columns")
+    return _numbers(frame, where.name, note)
+
+
+def _from_parquet(where: Source, note: Note) -> Any:
+    return _numbers(pd.read_parquet(where.opened()), where.name, note)
+
+
+def _numbers(frame: pd.DataFrame, name: str, note: Note) -> Any:
+    numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
+    others = [c for c in frame.columns if c not in numbers]
+    if not numbers:
+        raise UserError(f"{name} has no column of numbers; it holds {listed(others)}.")
+    if others:
+        note(f"left out, as they hold no numbers: {listed(others)}")
+    matrix = frame[numbers].to_numpy(dtype=float, na_value=np.nan)
+    gaps = int(np.isnan(matrix).sum())
+    if gaps:
+        raise UserError(
+            f"{name} lacks {gaps} of {matrix.size} numbers. Fill them with `pinvlearn impute`, or "
+            "learn a table of which some cells are known with `pinvlearn fit --model completion`."
+        )
+    return matrix
+
+
+def _from_npz(where: Source, note: Note) -> Any:
+    path = where.opened()
     if not is_zipfile(path):  # NumPy stumbles twice, the second time on stderr
-        raise UserError(f"{path} could not be read as npz. {CHECK}")
+        raise UserError(f"{where.name} could not be read as npz. {CHECK}")
     with np.load(path, allow_pickle=False) as file:
         names = set(file.files)
         if {"format", "shape", "data"} <= names:
@@ -53,6 +101,17 @@ def _from_npz(path: Path) -> Any:
         if len(arrays) == 1:
             return file[arrays[0]]
     raise UserError(
-        f"{path} holds {listed(sorted(names))}; it must hold one array, an array X, a matrix of "
-        "scipy.sparse.save_npz, or the parts X_data, X_indices, X_indptr, X_shape of a CSR matrix."
+        f"{where.name} holds {listed(sorted(names))}; it must hold one array, an array X, a matrix "
+        "of scipy.sparse.save_npz, or the parts X_data, X_indices, X_indptr, X_shape of a CSR "
+        "matrix."
     )
+
+
+READERS: dict[str, Callable[[Source, Note], Any]] = {
+    ".mtx": _from_mtx,
+    ".npz": _from_npz,
+    ".npy": _from_npy,
+    ".csv": _from_text,
+    ".tsv": _from_text,
+    ".parquet": _from_parquet,
+}

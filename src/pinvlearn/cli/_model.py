@@ -38,8 +38,9 @@ MODELS: dict[str, tuple[type, type | None, str | None]] = {
 # name → its solvers; those of the read-out for all others
 SOLVERS_OF = {"kernel-elm": KERNEL_SOLVERS, "fastpi": ("auto", *FIXED_RANK)}
 
-MOST_CATEGORIES = 50
-"""Categories of one column that get an input of their own; rarer ones share one."""
+MOST_LEVELS, FEW_LEVELS, MOST_NUMBERS = 1000, 50, 2**27
+"""Levels of one column that get an input of their own; rarer ones share one, and that is said.
+Fewer, but not under the second, where rows times levels would be more than the third (1 GiB)."""
 
 
 def build_learner(
@@ -95,7 +96,9 @@ def build_columns(X: Any) -> Any:
         return MaxAbsScaler()
     number = np.array([kind.kind == "f" for kind in X.dtypes])
     encode = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
+        handle_unknown="infrequent_if_exist",
+        max_categories=_most_levels(len(X)),
+        sparse_output=False,
     )
     missing = SimpleImputer(strategy="constant", fill_value="(missing)")
     steps = [
@@ -133,9 +136,19 @@ def learning_inputs(X: Any, note: Note) -> Any:
         raise UserError("no column holds any value; there is nothing to learn from.")
     categories = list(X.select_dtypes(object).columns)
     if categories:
-        note(f"taken as categories: {listed(categories)}")
+        levels = {c: X[c].nunique() for c in categories}
+        shown = listed(f"{c} ({count} levels)" for c, count in levels.items())
+        note(f"taken as categories: {shown}")
+        most = _most_levels(len(X))
+        pooled = [f"{c} ({count - most + 1})" for c, count in levels.items() if count > most]
+        if pooled:
+            note(f"of more than {most} levels the rarest share one input: {listed(pooled)}")
     _note_missing(X, note)
     return X
+
+
+def _most_levels(rows: int) -> int:
+    return max(FEW_LEVELS, min(MOST_LEVELS, MOST_NUMBERS // max(rows, 1)))
 
 
 def inputs_for(model: Any, data: Data, note: Note) -> Any:
@@ -159,8 +172,10 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
             f"the data lacks {len(missing)} of the {width} columns that the model learned from: "
             f"{listed(missing)}. Add them, or fit a model without them."
         )
-    frame = tidy(frame[list(names)], set(names) - _category_columns(model))
+    levels = _levels(model)
+    frame = tidy(frame[list(names)], set(names) - set(levels))
     _note_missing(frame, note)
+    _note_unseen(frame, levels, note)
     return frame
 
 
@@ -190,12 +205,27 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 
 
-def _category_columns(model: Any) -> set[str]:
+def _levels(model: Any) -> dict[str, set[str]]:
+    """The levels of each column of categories that a loaded model has learned from."""
     if not isinstance(model, Pipeline) or not isinstance(model.steps[0][1], ColumnTransformer):
-        return set()
+        return {}
     columns = model.steps[0][1]
-    places = [cols for kind, _, cols in columns.transformers_ if kind == "categories"]
-    return {name for cols in places for name in columns.feature_names_in_[cols]}
+    for kind, steps, places in columns.transformers_:
+        if kind == "categories":
+            names = columns.feature_names_in_[places]
+            return {c: set(own) for c, own in zip(names, steps[-1].categories_, strict=True)}
+    return {}
+
+
+def _note_unseen(X: pd.DataFrame, levels: dict[str, set[str]], note: Note) -> None:
+    for name, known in levels.items():
+        unseen = X[name].notna() & ~X[name].isin(known)
+        if unseen.any():
+            first = X.loc[unseen, name].iloc[0]
+            note(
+                f"column {name} has levels that the model has not seen, in {int(unseen.sum())} "
+                f"rows, first {first!r}; there it tells nothing"
+            )
 
 
 def _note_missing(X: pd.DataFrame, note: Note) -> None:

@@ -1,12 +1,12 @@
 """Options that several commands share."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._sources import Reading
 
 FORMATS = "CSV, TSV, Parquet, LIBSVM, labelled .txt or .npz"
 
@@ -20,17 +20,33 @@ Task = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="How text is written.", show_default="UTF-8, or by its mark"),
+]
+Decimal = Annotated[str, typer.Option(metavar="MARK", help="Decimal point of text: . or ,")]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="What else stands for a missing value; repeatable."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over a model of another kind.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 
 
-def check_writable(path: Path, endings: tuple[str, ...] | None = None) -> None:
-    """Refuse a file that could not be written before any work is done."""
-    if endings is not None and path.suffix not in endings:
-        raise UserError(f"{path} must end in one of {', '.join(endings)}.", USAGE)
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path} is not a regular file; give the name of a file to write.", USAGE)
-    if not path.parent.is_dir():
-        raise UserError(f"there is no folder {path.parent} to write {path.name} into.", USAGE)
+def as_read(encoding: str | None, decimal: str, missing: Iterable[str] | None) -> Reading:
+    """How text is written, as options say."""
+    if decimal not in (".", ","):
+        raise UserError(f"--decimal is {decimal!r}; give . or ,", USAGE)
+    return Reading(encoding, decimal, tuple(missing or ()))
+
+
+def check_columns(option: str, wanted: Iterable[str], there: Iterable[str]) -> None:
+    """Refuse names that are no columns."""
+    known = list(there)
+    for name in wanted:
+        if name not in known:
+            shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+            raise UserError(f"{option}: there is no column {name!r}; there are {shown}.", USAGE)
 
 
 def check_word(option: str, text: str, words: Sequence[str]) -> str:

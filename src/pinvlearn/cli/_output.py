@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pinvlearn._core.files import written_whole
+
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-TABLE_ENDINGS = (*SEPARATORS, ".parquet")
-"""How the name of a file that a table is written to may end."""
 
 
 class Output:
@@ -71,8 +71,6 @@ def _print_json(values: Mapping[str, Any]) -> None:
 
 def write_table(frame: Any, out: Path | None) -> None:
     """Write a data frame to a file, whole or not at all, or as CSV to stdout."""
-    from pinvlearn._core.files import written_whole
-
     if out is None:
         frame.to_csv(sys.stdout, index=False)
         return
@@ -81,3 +79,14 @@ def write_table(frame: Any, out: Path | None) -> None:
             frame.to_parquet(draft, index=False)
         else:
             frame.to_csv(draft, sep=SEPARATORS[out.suffix], index=False)
+
+
+def write_bytes(contents: bytes, out: Path | None) -> None:
+    """Write bytes to a file, whole or not at all, or to stdout."""
+    if out is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(contents)
+        sys.stdout.buffer.flush()
+        return
+    with written_whole(out) as draft:
+        draft.write_bytes(contents)

@@ -70,7 +70,7 @@ def race(
     kernels: int,
     seed: int,
     callback: Callable[[int, str], None],
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, Any]]:
     """Every method on every split: mean score and rank, median seconds, ratio to the first."""
 
     def learner(options: dict[str, Any], size: int = kernels) -> Any:
@@ -95,10 +95,11 @@ def race(
     return _summary(runs)
 
 
-def _summary(runs: dict[str, list[Run]]) -> dict[str, dict[str, float]]:
+def _summary(runs: dict[str, list[Run]]) -> dict[str, dict[str, Any]]:
     exact = median(run.seconds for run in next(iter(runs.values())))
     return {
         name: {
+            "ridge": "none" if METHODS[name].get("alpha") == 0.0 else "chosen",
             "score": mean(run.score for run in of),
             "std": pstdev(run.score for run in of),
             "rank": mean(run.rank for run in of),

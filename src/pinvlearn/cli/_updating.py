@@ -1,6 +1,5 @@
 """Models that go on learning: rows of a file as counted blocks, and their sums."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,16 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from pinvlearn._core.threads import in_threads
-from pinvlearn.cli._data import Data, Note, as_labels, as_quantities, split_target
+from pinvlearn.cli._columns import recipe_of
+from pinvlearn.cli._data import (
+    OWN_TARGET,
+    Data,
+    Note,
+    as_labels,
+    as_quantities,
+    listed,
+    split_target,
+)
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import inputs_for, take_rows
 from pinvlearn.learners._ledger import mark_prepared
@@ -18,7 +26,15 @@ from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegresso
 from pinvlearn.persistence import load
 from pinvlearn.summaries import fingerprint, fold, load_summary
 from pinvlearn.summaries.gram import check_other_rows
-from pinvlearn.summaries.schema import sources_of
+from pinvlearn.summaries.schema import Ranges, remove_ranges, sources_of
+
+BASE = "base_"
+"""The attribute of an updated model that holds the sums it started from."""
+
+ALIKE = (
+    "Fit one model with `pinvlearn fit --updatable --out base.skops`, learn every side's rows like "
+    "it with `pinvlearn fit SIDE --like base.skops --out side.skops`, and merge those."
+)
 
 ROWS = 8192
 """Rows of a file that count as one block."""
@@ -38,12 +54,6 @@ class RowBlocks(Sequence[tuple[Any, Any]]):
         if not 0 <= number < len(self):
             raise IndexError(number)
         return take_rows(self.X, rows), self.y[rows]
-
-
-def source_of(data: Path) -> str:
-    """A name for the rows of a file: the digest of its contents, so that it is counted once."""
-    with data.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def fit(pipeline: Pipeline, X: Any, y: Any, source: str) -> None:
@@ -71,13 +81,33 @@ def learner_of(model: Any, path: Path) -> Any:
 
 
 def target_of(model: Any, data: Data) -> str | None:
-    """The one column that the model does not take as input; None where that is not clear."""
+    """The target that `fit` has remembered, or else the one column that is no input."""
     names = getattr(model, "feature_names_in_", None)
     if names is None or data.y is not None or not hasattr(data.X, "columns"):
         return None
-    taken = set(names)
+    recipe = recipe_of(model)
+    if recipe.target in data.X.columns:
+        return recipe.target
+    taken = {*names, *recipe.ids}
     others = [str(name) for name in data.X.columns if name not in taken]
+    if recipe.target not in (None, OWN_TARGET):
+        raise UserError(
+            f"the data lacks the target {recipe.target!r} that the model has learned; there are "
+            f"{listed(data.X.columns)}. Add it, or name it with --target.",
+            USAGE,
+        )
     return others[0] if len(others) == 1 else None
+
+
+def remember_base(model: Any, learner: Any) -> None:
+    """Keep the sums that a model started from, which `merge` may meet in another one too."""
+    if not hasattr(model, BASE):
+        setattr(model, BASE, learner.summary_)
+
+
+def forget_base(model: Any) -> None:
+    """A model of other rows has no base."""
+    vars(model).pop(BASE, None)
 
 
 @dataclass(frozen=True)
@@ -107,7 +137,7 @@ class NewRows:
         """The rows for the model of a file."""
         learner = learner_of(fitted, path)
         table, y = split_target(data, target or target_of(fitted, data), note, least=1)
-        X = inputs_for(fitted, Data(table), note)
+        X = inputs_for(fitted, Data(recipe_of(fitted).prepared(table)), note)
         classes = getattr(learner, "classes_", None)
         y = as_quantities(y) if classes is None else as_labels(y, least=1, like=classes)
         return cls(fitted, path, learner, X, y)
@@ -132,6 +162,7 @@ class NewRows:
                 f"{data} has been added to {self.path} before. Give other rows, or --forget it "
                 "first."
             )
+        remember_base(self.fitted, self.learner)
         self.learner.fit_summary(before + self.summary(source))
 
     def forget(self, data: Path, source: str, note: Note) -> None:
@@ -168,23 +199,73 @@ def solved_by(learner: Any) -> dict[str, str]:
     return {"solved_by": f"{learner.report_.method}: {learner.report_.reason}"}
 
 
-def merged(parts: list[Path]) -> tuple[Any, Any]:
+def merged(parts: list[Path], note: Note) -> tuple[Any, Any]:
     """The first model among some files, if there is one, and the sums over the rows of all."""
     model: Any = None
     total: Any = None
+    bases: list[Any] = []
     for at, part in enumerate(parts):
+        if at and any(part.samefile(other) for other in parts[:at]):
+            raise UserError(f"{part} is given twice. Leave one out.", USAGE)
         if part.suffix == ".npz":
             summary = load_summary(part)
         else:
             fitted = load(part)
             summary = learner_of(fitted, part).summary_
+            bases += [summary, *([getattr(fitted, BASE)] if hasattr(fitted, BASE) else [])]
+            _check_columns(model, fitted, part)
             model = fitted if model is None else model
-        try:
-            if at and any(part.samefile(other) for other in parts[:at]):
-                raise ValueError("it is one of them.")
-            if total is not None:
-                check_other_rows(total, summary)
-            total = summary if total is None else total + summary
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{part} does not go with the parts before it: {error}") from error
+        total = summary if total is None else _sum(total, summary, bases, part, note)
+    if model is not None:
+        forget_base(model)
     return model, total
+
+
+def _sum(total: Any, more: Any, bases: list[Any], part: Path, note: Note) -> Any:
+    """Both sums; rows of a base that both started from are counted once."""
+    _check_alike(total.schema, more.schema, part)
+    shared = common_ranges(total.blocks, more.blocks)
+    try:
+        if not shared:
+            check_other_rows(total, more)
+            return total + more
+        base = next((one for one in bases if one.blocks == shared), None)
+        if base is None or not hasattr(base, "__sub__"):
+            raise UserError(
+                f"{part} and the parts before it have rows in common, and not just those of a "
+                "model that both started from. Leave one out, or merge the sums of new rows alone: "
+                "`pinvlearn update MODEL NEW --out PART.npz`."
+            )
+        note(f"{part}: the {base.n_rows:.0f} rows that it has in common are counted once")
+        rest = replace(more, blocks=remove_ranges(more.blocks, shared))
+        return (total + rest) - replace(base, blocks=())
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{part} does not go with the parts before it: {error}") from error
+
+
+def _check_columns(first: Any, other: Any, part: Path) -> None:
+    """Refuse a model of other columns, and name them."""
+    names, others = (set(getattr(model, "feature_names_in_", ())) for model in (first, other))
+    if first is not None and names != others:
+        only = listed(sorted(names ^ others))
+        raise UserError(f"{part} has other columns than the parts before it: {only}. {ALIKE}")
+
+
+def _check_alike(one: Any, two: Any, part: Path) -> None:
+    """Refuse sums that do not mean the same, and say what to do instead."""
+    if one.task != two.task:
+        raise UserError(f"{part} learns {two.task}, and the parts before it {one.task}. {ALIKE}")
+    if one.prepared != two.prepared or one.fingerprint != two.fingerprint:
+        what = "scales its columns" if one.prepared != two.prepared else "makes its features"
+        raise UserError(f"{part} {what} in another way than the parts before it. {ALIKE}")
+
+
+def common_ranges(one: Ranges, two: Ranges) -> Ranges:
+    """Blocks that are in both."""
+    both = [
+        (source, max(first, low), min(last, high))
+        for source, first, last in one
+        for name, low, high in two
+        if name == source and max(first, low) < min(last, high)
+    ]
+    return tuple(sorted(both))

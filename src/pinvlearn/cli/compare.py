@@ -7,12 +7,23 @@ import typer
 
 from pinvlearn._core.progress import progress
 from pinvlearn.cli._errors import guarded
-from pinvlearn.cli._options import FORMATS, Json, Quiet, Seed, Target, Task, check_writable
+from pinvlearn.cli._options import (
+    FORMATS,
+    Decimal,
+    Encoding,
+    Json,
+    Missing,
+    Quiet,
+    Seed,
+    Target,
+    Task,
+    as_read,
+)
 from pinvlearn.cli._output import Output
+from pinvlearn.cli._writing import PICTURES, check_named_output
 from pinvlearn.cli.report import Page, check_page
 
 DEFAULT_PLOT = Path("pinvlearn-convergence.png")
-PLOT_FORMATS = (".png", ".pdf", ".svg")
 
 
 @guarded
@@ -30,6 +41,12 @@ def compare(
     plot: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to draw the convergence.")
     ] = DEFAULT_PLOT,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
+    ] = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
     page: Page = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -37,20 +54,33 @@ def compare(
 ) -> None:
     """Compare the solvers exact, adaptive, adaptive-flat and auto on an RBF network.
 
-    Accuracy (or R²), rank, seconds to fit and their ratio to the exact SVD; and a plot of the
-    decomposition error with the column where each rule stops (Figs. 8 and 9 of the paper).
+    Accuracy (or R²), ridge ("none": the pseudo-inverse of the paper), rank, seconds to fit and
+    their ratio to the exact SVD; and a plot of the decomposition error with the column where each
+    rule stops (Figs. 8 and 9 of the paper).
     """
     from pinvlearn._core.threads import as_worker
-    from pinvlearn.cli import _data, _model, _race
+    from pinvlearn.cli import _columns, _data, _model, _race
 
     output = Output(as_json=as_json, quiet=quiet)
-    check_writable(plot, PLOT_FORMATS)
-    check_page(page)
+    check_named_output(plot, [data] if data else [], PICTURES)
+    check_page(page, [data] if data else [])
     if data is None:
         title, task, (X, y) = "digits", "classification", _digits()
     else:
         title = data.name
-        X, y, task = _data.learning_data(data, target, task, output.note)
+        found = _data.learning_data(
+            data,
+            target,
+            task,
+            output.note,
+            reading=as_read(encoding, decimal, missing),
+        )
+        y, task = found.y, found.task
+        X = found.X
+        if hasattr(X, "columns"):
+            wish = _columns.Wish(drop or ())
+            wish.check(list(X.columns), target)
+            X, _ = _columns.arrange(X, target, wish, (), output.note)
     X = _model.learning_inputs(X, output.note)
 
     splits = _race.splits(task, y, folds, seed, output.note)
@@ -96,13 +126,14 @@ def compare(
         output.line(f"convergence plot: {drawn}")
 
 
-def _values(results: dict[str, dict[str, float]], key: str) -> dict[str, float]:
+def _values(results: dict[str, dict[str, Any]], key: str) -> dict[str, float]:
     return {name: result[key] for name, result in results.items()}
 
 
-def _row(name: str, result: dict[str, float], score: str, *, spread: bool) -> dict[str, str]:
+def _row(name: str, result: dict[str, Any], score: str, *, spread: bool) -> dict[str, str]:
     return {
         "method": name,
+        "ridge": str(result["ridge"]),
         f"test {score}": f"{result['score']:.4f}" + (f" ± {result['std']:.4f}" if spread else ""),
         "rank": f"{result['rank']:.0f}",
         "fit seconds": f"{result['fit_seconds']:.3f}",

@@ -6,21 +6,28 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from pinvlearn._core.progress import ticking
 from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
+    Decimal,
+    Encoding,
+    Force,
     Json,
+    Missing,
     Quiet,
     Seed,
     Target,
     Task,
+    as_read,
     check_word,
-    check_writable,
     number_or_word,
     size_or_word,
     widths,
 )
 from pinvlearn.cli._output import Output
+from pinvlearn.cli._sources import Reading
+from pinvlearn.cli._writing import MODEL, check_output, check_same_model
 from pinvlearn.cli.report import Page, check_page
 
 Column = Annotated[
@@ -30,6 +37,7 @@ Column = Annotated[
 
 @guarded
 def fit(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}.")],
     target: Target = None,
     model: Annotated[
@@ -82,22 +90,47 @@ def fit(
             "--updatable", help="Keep sums over the rows for update and merge; no leave-one-out."
         ),
     ] = False,
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Learn as this updatable model does, to merge with it."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id", metavar="COL", help="Column to leave out, and carry along in predict."
+        ),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Column to take as categories; repeatable."),
+    ] = None,
+    date: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="Column of dates; repeatable.")
+    ] = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
     page: Page = None,
     row: Column = None,
     col: Column = None,
     value: Column = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Learn a model from DATA and save it.
 
-    Columns of numbers are standardised, other columns one-hot encoded, missing values filled in.
+    Columns of numbers are standardised, other columns one-hot encoded, missing values filled in,
+    dates taken as days; what is done to columns is said.
     --model completion learns a table of which DATA lists some cells: --row and --col name them,
     --value is what they hold. --model fastpi learns any number of labels per row, from text of the
     Extreme Classification repository (.txt), multi-label LIBSVM or .npz.
     """
-    from pinvlearn.cli import _data, _model
+    from pinvlearn.cli import _columns, _data, _model
     from pinvlearn.persistence import save
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -113,37 +146,62 @@ def fit(
         and number_or_word("--rank-ratio", rank_ratio, ("auto",), positive=True),
         "random_state": seed,
     }
-    check_writable(out)
-    check_page(page)
+    check_output(out, [data], MODEL)
+    check_page(page, [data])
     if model == "completion":
-        others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size, page)
+        others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size, page, like)
         if any(others):
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
-        _complete(data, (row, col, value), out, options, output)
+        check_same_model(out, "PartialSVD", force=force)
+        _complete(
+            data, (row, col, value), out, options, as_read(encoding, decimal, missing), output
+        )
         return
     if row or col or value:
         raise UserError("--row, --col and --value belong to --model completion.", USAGE)
-    X, y, task = _data.learning_data(data, target, task, output.note, labels=model == "fastpi")
+    if like is not None:
+        _refuse_beside_like(context)
+        _fit_like(like, data, target, out, as_read(encoding, decimal, missing), force, output)
+        return
+    found = _data.learning_data(
+        data,
+        target,
+        task,
+        output.note,
+        reading=as_read(encoding, decimal, missing),
+        labels=model == "fastpi",
+    )
+    X, y, task, target = found.X, found.y, found.task, found.target
     if page is not None and y.ndim == 2:
         raise UserError("--report is of one target; these rows have any number of labels.", USAGE)
     learner = _model.build_learner(model, task, **options)
+    check_same_model(out, type(learner).__name__, force=force)
+    recipe = _columns.Recipe(target)
+    if hasattr(X, "columns"):
+        wish = _columns.Wish(drop or (), ids or (), categorical or (), date or ())
+        wish.check(list(X.columns), target)
+        X, recipe = _columns.arrange(X, target, wish, missing or (), output.note)
+    elif drop or ids or categorical or date:
+        raise UserError("--drop, --id, --categorical and --date name columns of tables.", USAGE)
     if y.ndim == 1:  # files with many labels are sparse, and stay so
         X = _model.learning_inputs(X, output.note)
     pipeline = _model.build(X, learner)
 
     start = time.perf_counter()
-    if updatable or model == "extreme-svm":
-        from pinvlearn.cli import _updating
+    with ticking("fitting", quiet=quiet):
+        if updatable or model == "extreme-svm":
+            from pinvlearn.cli import _updating
 
-        _updating.fit(pipeline, X, y, _updating.source_of(data))
-    else:
-        from pinvlearn.learners._ledger import close_ledger
+            _updating.fit(pipeline, X, y, found.source.digest())
+        else:
+            from pinvlearn.learners._ledger import close_ledger
 
-        pipeline.fit(X, y)
-        close_ledger(learner)  # a file of p² more numbers is for --updatable
+            pipeline.fit(X, y)
+            close_ledger(learner)  # a file of p² more numbers is for --updatable
     seconds = time.perf_counter() - start
     for message in learner.report_.notes:
         output.note(message)
+    recipe.remember(pipeline)
     save(pipeline, out)
     if page is not None:
         from pinvlearn.report.write import write_report
@@ -167,11 +225,70 @@ def fit(
     output.record(str(data), values)
 
 
+BESIDE_LIKE = {"data", "target", "like", "out", "missing", "encoding", "decimal"} | {
+    *("force", "as_json", "quiet"),
+}
+"""Options that mean something beside --like."""
+
+
+def _refuse_beside_like(context: typer.Context) -> None:
+    given = [name for name in context.params if _is_given(context, name)]
+    others = [f"--{name.replace('_', '-')}" for name in given if name not in BESIDE_LIKE]
+    if others:
+        raise UserError(
+            f"{', '.join(others)} does not belong beside --like, which says how to learn.", USAGE
+        )
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _fit_like(
+    like: Path,
+    data: Path,
+    target: str | None,
+    out: Path,
+    reading: Reading,
+    force: bool,
+    output: Output,
+) -> None:
+    """A model of other rows with the columns and features of a given one."""
+    from pinvlearn.cli import _data, _updating
+    from pinvlearn.cli._columns import recipe_of
+    from pinvlearn.persistence import load, save
+
+    check_output(out, [data, like], MODEL)
+    if not like.is_file():
+        raise UserError(f"there is no model file {like}; `pinvlearn fit` writes one.", USAGE)
+    start = time.perf_counter()
+    model = load(like)
+    learner = _updating.learner_of(model, like)
+    check_same_model(out, type(learner).__name__, force=force)
+    read = _data.read(data, output.note, reading.also(recipe_of(model).missing))
+    rows = _updating.NewRows.of(model, like, read, target, output.note)
+    with ticking("fitting", quiet=output.quiet):
+        learner.fit_summary(rows.summary(read.source.digest()))
+    _updating.forget_base(model)
+    save(model, out)
+    values = {"model": type(learner).__name__, "rows": len(rows.y), "like": str(like)}
+    if hasattr(learner, "classes_"):
+        values["classes"] = len(learner.classes_)
+    values |= {
+        "fit_seconds": round(time.perf_counter() - start, 3),
+        **_updating.solved_by(learner),
+        "saved": str(out),
+    }
+    output.record(str(data), values)
+
+
 def _complete(
     data: Path,
     columns: tuple[str | None, str | None, str | None],
     out: Path,
     options: dict[str, Any],
+    reading: Reading,
     output: Output,
 ) -> None:
     from pinvlearn.cli import _completion
@@ -190,6 +307,7 @@ def _complete(
     if isinstance(size, str):
         raise UserError(f"--size {size} belongs to rbf and elm, not to --model completion.", USAGE)
     used = {"rank": size, **{name: options[name] for name in ("alpha", "solver", "random_state")}}
-    pipeline, said = _completion.fit(data, row, col, value, used, output.note)
-    save(pipeline, out)
+    with ticking("fitting", quiet=output.quiet):
+        found, said = _completion.fit(data, (row, col), value, used, reading, output.note)
+    save(found, out)
     output.record(str(data), said | {"saved": str(out)})

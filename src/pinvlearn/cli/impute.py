@@ -1,19 +1,29 @@
-"""``pinvlearn impute``: fill the missing numbers of a table."""
+"""``pinvlearn impute``: fill the gaps of a table."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from pinvlearn._core.progress import ticking
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import FORMATS, Quiet, Seed, check_writable
-from pinvlearn.cli._output import TABLE_ENDINGS, Output, write_table
+from pinvlearn.cli._options import (
+    FORMATS,
+    Decimal,
+    Encoding,
+    Missing,
+    Quiet,
+    Seed,
+    as_read,
+)
+from pinvlearn.cli._output import Output
+from pinvlearn.cli._writing import TABLES, check_named_output
 from pinvlearn.cli.report import Page, check_page, report_filled
 
 
 @guarded
 def impute(
-    data: Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FORMATS}.")],
+    data: Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FORMATS}; - for a pipe.")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -21,48 +31,54 @@ def impute(
         ),
     ] = None,
     solver: Annotated[
-        Literal["auto", "soft", "ppca"], typer.Option(help="Which low-rank model.")
+        Literal["auto", "ppca", "soft"], typer.Option(help="Which low-rank model.")
     ] = "auto",
     rank: Annotated[
         int | None, typer.Option(min=1, help="Most directions of the model.", show_default="auto")
     ] = None,
+    missing: Missing = None,
+    leave: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COL", help="Column to leave as it is; repeatable."),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Column to fill with one of its levels; repeatable."),
+    ] = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
     page: Page = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Fill the missing numbers of TABLE from a low-rank model of its columns.
+    """Fill the missing cells of TABLE from a low-rank model of its columns.
 
-    Columns that are not numbers are passed on as they are.
+    Only cells that were missing change: numbers are written as their column is, integers rounded,
+    categories and truth values get one of their levels. Texts, ids and dates are left alone, and
+    what was filled and what was not is said.
     """
-    from pinvlearn.cli import _data
-    from pinvlearn.learners.imputer import SVDImputer
+    from pinvlearn.cli import _data, _imputing
+    from pinvlearn.cli._sources import source
 
     output = Output(quiet=quiet)
     if out is not None:
-        check_writable(out, TABLE_ENDINGS)
-    check_page(page)
+        check_named_output(out, [data], TABLES)
+    check_page(page, [data])
     if page is not None and out is None:
         raise UserError("--report needs --out FILE: it reads what was written.", USAGE)
-    frame = _data.tidy(_data.read(data, output.note).frame())
-    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
-    if not numbers:
-        raise UserError(f"{data} has no column of numbers; there is nothing to fill.")
-    gaps = frame.isna().sum()
-    empty = [name for name in numbers if gaps[name] == len(frame)]
-    if empty:
-        output.note(f"left empty, as they hold no value at all: {_data.listed(empty)}")
-    other = [name for name in frame.columns if name not in numbers and gaps[name]]
-    if other:
-        output.note(f"gaps in columns that are not numbers are left: {_data.listed(other)}")
-    used = [name for name in numbers if name not in empty]
-    if used:
-        imputer = SVDImputer("auto" if rank is None else rank, solver=solver, random_state=seed)
-        frame[used] = imputer.fit_transform(frame[used].to_numpy())
-        report = imputer.report_
-        output.note(f"{int(gaps[used].sum())} of {frame[used].size} cells filled by {report}")
-    write_table(frame, out)
+    reading = as_read(encoding, decimal, missing)
+    where = source(data, _data.READERS, reading)
+    wish = _imputing.Wish(solver, rank, seed, tuple(leave or ()), tuple(categorical or ()))
+    with ticking("filling", quiet=quiet):
+        if where.suffix in (".csv", ".tsv"):
+            rows = _imputing.impute_text(where, out, wish, output.note)
+        elif where.suffix == ".parquet":
+            rows = _imputing.impute_parquet(where, out, wish, output.note)
+        else:
+            frame = _data.read(data, output.note).frame()
+            rows = _imputing.impute_frame(where.name, frame, out, wish, output.note)
     if out is not None:
-        output.note(f"{len(frame)} rows in {out}")
+        output.note(f"{rows} rows in {out}")
     if page is not None and out is not None:
-        report_filled(page, data, out, output.notes)
+        report_filled(page, data, out, reading, output.notes)
         output.note(f"the report is in {page}")

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import Json, Quiet, check_writable
+from pinvlearn.cli._options import Force, Json, Quiet
 from pinvlearn.cli._output import Output
+from pinvlearn.cli._writing import MODEL, SUMS, check_output, check_same_model
 
 
 @guarded
@@ -21,27 +22,29 @@ def merge(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save what they give.")
     ],
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Merge models and sums over rows into what one fit to all of their rows would give.
 
-    With a model among the PARTs the result is a model; sums alone give sums (.npz). Parts must come
-    from one model, so that columns and features mean the same; rows in two of them are an error.
+    With a model among the PARTs the result is a model; sums alone give sums (.npz). Columns and
+    features must mean the same in all: models updated apart from one (whose rows are counted once),
+    or fitted by `pinvlearn fit --like` it.
     """
     from pinvlearn._core.files import written_whole
     from pinvlearn.cli import _updating
     from pinvlearn.persistence import write_model
     from pinvlearn.summaries.files import fill_with_summary
 
-    check_writable(out)
+    check_output(out, parts, SUMS if out.suffix == ".npz" else MODEL)
     missing = [str(part) for part in parts if not part.is_file()]
     if missing:
         raise UserError(f"there is no file {', '.join(missing)}.", USAGE)
     output = Output(as_json=as_json, quiet=quiet)
     # The result may take the place of a part that somebody else is about to change.
     with written_whole(out, lambda: output.note(f"waiting for who is writing {out}")) as draft:
-        model, total = _updating.merged(parts)
+        model, total = _updating.merged(parts, output.note)
         if (model is None) != (out.suffix == ".npz"):
             wanted = (
                 "sums alone give sums: end its name in .npz"
@@ -54,6 +57,7 @@ def merge(
             fill_with_summary(draft, total)
         else:
             learner = _updating.learner_of(model, out)
+            check_same_model(out, type(learner).__name__, force=force)
             learner.fit_summary(total)
             write_model(model, draft)
             values |= {"model": type(learner).__name__, **_updating.solved_by(learner)}

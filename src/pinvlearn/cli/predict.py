@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import FORMATS, Quiet, check_writable
-from pinvlearn.cli._output import TABLE_ENDINGS, Output, write_table
+from pinvlearn.cli._options import FORMATS, Decimal, Encoding, Missing, Quiet, as_read
+from pinvlearn.cli._output import Output, write_table
+from pinvlearn.cli._writing import TABLES, check_named_output
 
 
 @guarded
@@ -21,6 +22,14 @@ def predict(
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add class probabilities.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Add intervals that hold this share, such as 0.9."),
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COL", help="Column to write beside; repeatable."),
+    ] = None,
     top: Annotated[
         int | None,
         typer.Option(min=1, metavar="K", help="Best K labels of each row.", show_default="3"),
@@ -30,51 +39,69 @@ def predict(
         typer.Option(min=1, metavar="N", help="Best N columns for each --row (completion models)."),
     ] = None,
     row: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Row to recommend for; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Row to recommend for; repeatable.", show_default="all"),
     ] = None,
+    similar: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="N columns nearest to each --col."),
+    ] = None,
+    col: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Column to compare; repeatable.", show_default="all"),
+    ] = None,
+    std: Annotated[
+        bool, typer.Option("--std", help="Add standard deviations (completion models).")
+    ] = False,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
     quiet: Quiet = False,
 ) -> None:
     """Predict every row of DATA: one line per row, in the same order.
 
-    A completion model predicts the pairs of DATA, or with --recommend the best for each --row. A
-    model of many labels gives the best --top of them and their scores.
-    """
-    import pandas as pd
+    Columns that `fit --id` has named are written beside the predictions. Where DATA has the target
+    too, their score is said.
 
-    from pinvlearn.cli import _completion, _data, _labels, _model
+    A completion model predicts the pairs of DATA, or with --recommend the best columns for each
+    --row, or with --similar those nearest to each --col. A model of many labels gives the best
+    --top of them and their scores.
+    """
+    from pinvlearn.cli import _completion, _data, _predicting
+    from pinvlearn.cli._columns import recipe_of
     from pinvlearn.persistence import load
 
-    if (recommend is None) != (not row):
-        raise UserError("--recommend N and --row ID belong together; give both.", USAGE)
-    if (data is None) != (recommend is not None):
-        raise UserError("give either DATA, or --recommend N with --row ID.", USAGE)
+    asked = [given for given in (data, recommend, similar) if given is not None]
+    if len(asked) != 1:
+        raise UserError("give one of DATA, --recommend N and --similar N.", USAGE)
+    if (row and recommend is None) or (col and similar is None):
+        raise UserError("--row belongs to --recommend N, and --col to --similar N.", USAGE)
     if out is not None:
-        check_writable(out, TABLE_ENDINGS)
+        check_named_output(out, [model] if data is None else [model, data], TABLES)
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
     output = Output(quiet=quiet)
     fitted = load(model)
     if not hasattr(fitted, "predict"):
         raise UserError(f"{model} holds a transformer, which predicts nothing. Give a learner.")
-    if proba and not hasattr(fitted, "predict_proba"):
-        raise UserError(f"--proba needs a classifier with probabilities; {model} has none.", USAGE)
-    if recommend is not None and not _completion.is_completion(fitted):
-        raise UserError(f"--recommend needs a completion model; {model} is another one.", USAGE)
-    if top is not None and not _labels.has_top_k(fitted):
-        raise UserError(f"--top needs a model fitted with --model fastpi; {model} is not.", USAGE)
+    beside = _predicting.Beside(proba, interval, top, ids or ())
+    beside.check(fitted, model)
+    completion = _completion.is_completion(fitted)
+    if not completion and (recommend is not None or similar is not None or std):
+        raise UserError(
+            f"--recommend, --similar and --std need a completion model; {model} is another one.",
+            USAGE,
+        )
+    reading = as_read(encoding, decimal, missing).also(recipe_of(fitted).missing)
     if recommend is not None:
-        predicted = _completion.recommend(fitted, row or [], recommend)
-    elif data is not None and _completion.is_completion(fitted):
-        predicted = _completion.predict(fitted, data, output.note)
+        predicted = _completion.recommend(fitted, row, recommend)
+    elif similar is not None:
+        predicted = _completion.similar(fitted, col, similar)
+    elif data is not None and completion:
+        predicted = _completion.predict(fitted, data, reading, std, output.note)
     elif data is not None:
-        X = _model.inputs_for(fitted, _data.read(data, output.note), output.note)
-        if top is not None or _labels.predicts_labels(fitted):
-            predicted = _labels.top_labels(fitted, X, top)
-        else:
-            predicted = pd.DataFrame({"prediction": fitted.predict(X)})
-        if proba:
-            chances = fitted.predict_proba(X)
-            predicted[[f"p_{label}" for label in fitted.classes_]] = chances
+        rows = _data.read(data, output.note, reading, empty=True)
+        predicted = _predicting.predictions(fitted, rows, beside, output.note)
     write_table(predicted, out)
     if out is not None:
         output.note(f"{len(predicted)} predictions in {out}")

@@ -7,11 +7,19 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import FORMATS, Quiet, Seed, Target, check_writable
+from pinvlearn.cli._options import (
+    FORMATS,
+    Decimal,
+    Encoding,
+    Missing,
+    Quiet,
+    Seed,
+    Target,
+    as_read,
+)
 from pinvlearn.cli._output import Output
-
-PAGES = (".html", ".htm")
-"""How the name of a page may end."""
+from pinvlearn.cli._sources import Reading
+from pinvlearn.cli._writing import PAGES, check_named_output
 
 Page = Annotated[
     Path | None,
@@ -27,6 +35,9 @@ def report(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write (.html).")
     ] = Path("report.html"),
+    missing: Missing = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -37,11 +48,12 @@ def report(
     learned from are recognised and judged left out. The page is one file and needs no network.
     """
     from pinvlearn.cli import _completion, _data, _labels, _model, _updating
+    from pinvlearn.cli._columns import recipe_of
     from pinvlearn.persistence import load
     from pinvlearn.report.facts import learner_of
     from pinvlearn.report.write import write_report
 
-    check_page(out)
+    check_page(out, [model, data])
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
     output = Output(quiet=quiet)
@@ -52,26 +64,30 @@ def report(
         )
     if not hasattr(fitted, "predict"):
         raise UserError(f"{model} holds a transformer, which predicts nothing. Give a learner.")
-    rows = _data.read(data, output.note)
+    recipe = recipe_of(fitted)
+    reading = as_read(encoding, decimal, missing).also(recipe.missing)
+    rows = _data.read(data, output.note, reading)
     wanted = target or _updating.target_of(fitted, rows)
     table, y = _data.split_target(rows, wanted, output.note)
-    X = _model.inputs_for(fitted, _data.Data(table), output.note)
+    X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
     labelled = hasattr(learner_of(fitted), "classes_")
     y = _data.as_labels(y, least=1) if labelled else _data.as_quantities(y)
     write_report(fitted, X, y, out, title=data.name, rng=seed)
     output.note(f"the report is in {out}")
 
 
-def check_page(path: Path | None) -> None:
-    """Refuse a page that could not be written before any work is done."""
+def check_page(path: Path | None, inputs: Sequence[Path]) -> None:
+    """Refuse a page that could not or must not be written before any work is done."""
     if path is not None:
-        check_writable(path, PAGES)
+        check_named_output(path, inputs, PAGES)
 
 
-def report_filled(path: Path, data: Path, out: Path, notes: Sequence[str]) -> None:
+def report_filled(
+    path: Path, data: Path, out: Path, reading: Reading, notes: Sequence[str]
+) -> None:
     """Write what is in the gaps of a file now: both files are read, and nothing is assumed."""
     from pinvlearn.cli import _data
     from pinvlearn.report.write import write_imputation
 
-    before, after = (_data.read(file, lambda _: None).frame() for file in (data, out))
+    before, after = (_data.read(file, lambda _: None, reading).frame() for file in (data, out))
     write_imputation(path, data.name, before, after, notes)

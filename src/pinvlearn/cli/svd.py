@@ -6,16 +6,27 @@ from typing import Annotated
 
 import typer
 
+from pinvlearn._core.progress import ticking
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import Json, Quiet, Seed, check_word, check_writable
+from pinvlearn.cli._options import (
+    Decimal,
+    Encoding,
+    Json,
+    Missing,
+    Quiet,
+    Seed,
+    as_read,
+    check_word,
+)
 from pinvlearn.cli._output import Output
+from pinvlearn.cli._writing import FACTORS, check_named_output
+
+MATRICES = "Matrix Market (.mtx, .mtx.gz), .npz, .npy, CSV, TSV or Parquet"
 
 
 @guarded
 def svd(
-    matrix: Annotated[
-        Path, typer.Argument(metavar="MATRIX", help="Matrix Market (.mtx, .mtx.gz) or .npz.")
-    ],
+    matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help=f"{MATRICES}; - for a pipe.")],
     rank: Annotated[
         int | None, typer.Option(min=1, help="Number of components.", show_default="all")
     ] = None,
@@ -26,6 +37,9 @@ def svd(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE.npz", help="Where to save U, s and Vt.")
     ] = Path("factors.npz"),
+    missing: Missing = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -33,7 +47,8 @@ def svd(
     """Decompose MATRIX into U, s and Vt and save them.
 
     An .npz file holds a dense array, what scipy.sparse.save_npz has written, or the parts X_data,
-    X_indices, X_indptr and X_shape of a CSR matrix. numpy.load reads the result.
+    X_indices, X_indptr and X_shape of a CSR matrix. Of a table the columns of numbers are taken; a
+    first line of numbers is a row like the others. numpy.load reads the result.
     """
     import numpy as np
 
@@ -44,15 +59,16 @@ def svd(
     from pinvlearn.linalg.driver import FIXED_RANK
 
     output = Output(as_json=as_json, quiet=quiet)
-    check_writable(out, (".npz",))
+    check_named_output(out, [matrix], {".npz": FACTORS})
     check_word("--solver", solver, ("auto", *FIXED_RANK))
     if rank is not None and rank_ratio is not None:
         raise UserError("give --rank or --rank-ratio, not both.", USAGE)
     if rank_ratio is not None and not 0.0 < rank_ratio <= 1.0:
         raise UserError(f"--rank-ratio is {rank_ratio:g}; give a number above 0 to 1.", USAGE)
-    A = _matrix.read_matrix(matrix)
+    A = _matrix.read_matrix(matrix, as_read(encoding, decimal, missing), output.note)
     start = time.perf_counter()
-    factors = decompose(A, rank, rank_ratio=rank_ratio, solver=solver, rng=seed)
+    with ticking("decomposing", quiet=quiet):
+        factors = decompose(A, rank, rank_ratio=rank_ratio, solver=solver, rng=seed)
     seconds = time.perf_counter() - start
     with written_whole(out) as draft:
         np.savez(draft, U=factors.U, s=factors.s, Vt=factors.Vt)

@@ -6,8 +6,19 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import FORMATS, Json, Quiet, Target, check_writable
+from pinvlearn.cli._options import (
+    FORMATS,
+    Decimal,
+    Encoding,
+    Force,
+    Json,
+    Missing,
+    Quiet,
+    Target,
+    as_read,
+)
 from pinvlearn.cli._output import Output
+from pinvlearn.cli._writing import MODEL, SUMS, check_output, check_same_model
 
 
 @guarded
@@ -30,26 +41,43 @@ def update(
             show_default="MODEL",
         ),
     ] = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Add the rows of DATA to MODEL, or take them away, as if it had been fitted so at once.
 
+    A completion model takes new ratings, of rows that it knows or new ones, without a refit.
+
     A file is counted once: adding it again is an error. With --out PART.npz the model stays as it
     is and the sums over DATA are written for `pinvlearn merge`.
     """
     from pinvlearn._core.files import written_whole
-    from pinvlearn.cli import _data, _updating
+    from pinvlearn.cli import _completion, _data, _updating
+    from pinvlearn.cli._columns import recipe_of
     from pinvlearn.persistence import load, write_model
 
     out = out or model
-    check_writable(out)
+    check_output(out, [data], SUMS if out.suffix == ".npz" else MODEL)
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
     if forget and out.suffix == ".npz":
         raise UserError("--forget changes a model; --out must not end in .npz.", USAGE)
     output = Output(as_json=as_json, quiet=quiet)
-    read, source = _data.read(data, output.note), _updating.source_of(data)
+    reading = as_read(encoding, decimal, missing)
+    known = load(model)
+    reading = reading.also(recipe_of(known).missing)
+    if _completion.is_completion(known):
+        _completion.check_update(target, forget, out)
+        check_same_model(out, "PartialSVD", force=force)
+        values = _completion.update(model, data, out, reading, output.note)
+        output.record(str(data), values | {"saved": str(out)})
+        return
+    read = _data.read(data, output.note, reading)
+    source = read.source.digest()
     if out.suffix == ".npz":
         rows = _updating.NewRows.of(load(model), model, read, target, output.note)
         summary = rows.summary(source)
@@ -59,6 +87,7 @@ def update(
         # Whoever else updates the model waits until these rows are in it.
         with written_whole(out, lambda: output.note(f"waiting for who is writing {out}")) as draft:
             rows = _updating.NewRows.of(load(model), model, read, target, output.note)
+            check_same_model(out, type(rows.learner).__name__, force=force)
             if forget:
                 rows.forget(data, source, output.note)
             else:

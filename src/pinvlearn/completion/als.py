@@ -78,6 +78,25 @@ def entries_of(rows: IntArray, cols: IntArray, values: Array, n_rows: int) -> En
     return Entries(starts, cols[order].astype(np.uint32), values[order].astype(np.float64))
 
 
+def rows_of_entries(entries: Entries, rows: IntArray) -> Entries:
+    """The entries of some rows alone."""
+    counts = np.diff(entries.starts)[rows]
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    at = np.repeat(entries.starts[rows] - starts[:-1], counts) + np.arange(starts[-1])
+    return Entries(starts, entries.indices[at], entries.values[at])
+
+
+def merged(
+    rows: IntArray, cols: IntArray, values: Array, n_cols: int
+) -> tuple[IntArray, IntArray, Array]:
+    """One value for each place: the mean of repeated ones."""
+    places, first, counts = np.unique(rows * n_cols + cols, return_inverse=True, return_counts=True)
+    if len(places) == len(rows):
+        return rows, cols, values
+    means = np.bincount(first, weights=values) / counts
+    return places // n_cols, places % n_cols, means
+
+
 def both_ways(
     rows: IntArray, cols: IntArray, values: Array, shape: tuple[int, int]
 ) -> tuple[Entries, Entries]:

@@ -142,14 +142,32 @@ class Completed:
             total += A[:-1, first:] @ (B[:-1, first:].T @ X)
         return total * (self.scale / self.n_sets)
 
-    def with_rows(self, new: Entries, rng: np.random.Generator, run: Run) -> Completed:
-        """The same with further rows, each solved for in closed form given the columns.
+    def interactions(self, rows: IntArray, X: Array) -> Array:
+        """Some rows of the mean of scale·u_i·v_j, times X."""
+        first = int(self.biases)
+        total: Array = np.zeros((len(rows), X.shape[1]))
+        for A, B in zip(self.rows, self.cols, strict=True):
+            total += A[rows][:, first:] @ (B[:-1, first:].T @ X)
+        return total * (self.scale / self.n_sets)
+
+    def with_rows(
+        self,
+        new: Entries,
+        rng: np.random.Generator,
+        run: Run,
+        places: IntArray | None = None,
+    ) -> Completed:
+        """The same with rows solved for in closed form given the columns: further ones, or those
+        at some places instead of what was there.
 
         With many sets a row is drawn for each, so that its predictive variance is right as well.
         """
-        count, d = len(new.starts) - 1, self.rows.shape[2]
         self.check()
-        added = np.zeros((self.n_sets, count, d), dtype=self.rows.dtype)
+        count, d, m = len(new.starts) - 1, self.rows.shape[2], self.shape[0]
+        places = np.arange(m, m + count) if places is None else places
+        more = max(0, int(places.max(initial=-1)) + 1 - m)
+        added = np.zeros((self.n_sets, more, d), dtype=self.rows.dtype)
+        rows = np.concatenate([self.rows[:, :-1], added, self.rows[:, -1:]], axis=1)
         draws, out = np.zeros((count, d)), np.zeros((count, d))
         for s in range(self.n_sets):
             if self.n_sets > 1:
@@ -159,6 +177,5 @@ class Completed:
             )
             others = self.cols[s].astype(np.float64)
             update(run, new, others, self.biases, prior, out, draws)
-            added[s] = out
-        rows = np.concatenate([self.rows[:, :-1], added, self.rows[:, -1:]], axis=1)
+            rows[s, places] = out
         return replace(self, rows=rows)

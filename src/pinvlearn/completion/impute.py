@@ -1,4 +1,4 @@
-"""Low-rank models of a table with gaps: the soft-thresholded SVD and probabilistic PCA.
+"""Models of a table with gaps: the soft-thresholded SVD and probabilistic PCA.
 
 Both end as a mean, loadings B and a ridge: a row z is filled with mean + B·a, where a minimises
 ‖(z - mean - B·a)_known‖² + ridge·‖a‖².  Columns are expected to have variance about 1.  The mean is
@@ -7,7 +7,8 @@ fitted along: the mean of a column's known cells is biased where the gaps follow
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,11 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array
 
 Mask = npt.NDArray[np.bool_]
+State = TypeVar("State")
 
-PATH_RATIO, PATH_LENGTH, WORTH = 0.4, 12, 2e-3
-"""Shrinkages tried: from the largest singular value down, by this ratio, as long as one of the last
-two steps bettered the held-out error by this fraction."""
+PATH_RATIO, PATH_LENGTH, WORTH = 0.4, 13, 2e-3
+"""Shrinkages tried: from the largest down, by this ratio, as long as one of the last two steps
+bettered the held-out error by this fraction."""
 
 TOLERANCE = 1e-3
 """Relative change of the filled cells at which an iteration ends; a tenth of what the held-out
@@ -28,6 +30,9 @@ cells can tell apart."""
 ROUGHLY = 5.0
 """Factor on it along a path, each point of which starts near its end."""
 
+PRECISE = 0.5
+"""Held-out RMSE, of columns of variance 1, below which the tolerance falls with it: steps of EM
+become short long before the end where there is next to no noise."""
 
 MOST_COLUMNS = 2000
 """Columns up to which a p × p precision matrix is formed (32 MB)."""
@@ -117,106 +122,145 @@ def _leading(A: Array, most: int) -> tuple[Array, Array]:
     return s, V
 
 
-def soft_path(
-    Z: Array, known: Mask, held: Mask, most: int, max_iter: int
-) -> tuple[Loadings, Array, Array]:
-    """The fit to all known cells at the shrinkage that is best on the held-out ones.
+class Path(NamedTuple):
+    """The model at the best shrinkage, fitted to all known cells, and what each of them scored."""
 
-    Also the shrinkages tried and their RMSEs.  Each starts from the one before.
+    model: Loadings
+    shrinkages: Array
+    scores: Array
+
+
+def soft_path(Z: Array, known: Mask, folds: Sequence[Mask], most: int, max_iter: int) -> Path:
+    """The soft-thresholded SVD at the shrinkage that is best on the held-out cells.
+
+    `folds` are masks of cells to hold out, one after the other.
     """
-    train = known & ~held
-    table = np.where(train, Z, 0.0)
+
+    def step(train: Mask, shrinkage: float, table: Array | None, score: float) -> Array:
+        start = np.where(train, Z, 0.0) if table is None else table
+        return soft_threshold(Z, train, shrinkage, most, start, max_iter, ROUGHLY)[1]
+
+    table = np.where(known, Z, 0.0)
     largest = float(_leading(table, 1)[0][0]) if table.size else 0.0
-    tried: list[float] = []
-    scores: list[float] = []
-    best = table
-    for step in range(1, PATH_LENGTH + 1):
-        shrinkage = largest * PATH_RATIO**step
-        if shrinkage <= 0.0:
-            break
-        _, table = soft_threshold(Z, train, shrinkage, most, table, max_iter, ROUGHLY)
-        tried.append(shrinkage)
-        gap = (table - Z)[held]
-        scores.append(float(np.sqrt(np.mean(gap**2))) if gap.size else 0.0)
-        if scores[-1] <= min(scores):
-            best = table
-        if len(scores) > 2 and min(scores[-2:]) > (1.0 - WORTH) * min(scores[:-2]):
-            break
-    if not tried:
-        p = Z.shape[1]
-        return Loadings(np.zeros(p), np.zeros((p, 0)), 1.0, 0), np.zeros(0), np.zeros(0)
-    shrinkage = tried[int(np.argmin(scores))]
+    if largest <= 0.0:
+        return _nothing(Z)
+    tried = largest * PATH_RATIO ** np.arange(1, PATH_LENGTH)
+    scores, best = _descend(tried, step, lambda train, table: table, Z, known, folds)
+    shrinkage = float(tried[int(np.argmin(scores))])
     start = np.where(known, Z, best)
     model, _ = soft_threshold(Z, known, shrinkage, most, start, max_iter)
-    return model, np.array(tried), np.array(scores)
+    return Path(model, tried[: len(scores)], scores)
+
+
+def ppca_path(Z: Array, known: Mask, folds: Sequence[Mask], most: int, max_iter: int) -> Path:
+    """Probabilistic PCA with the prior that is best on the held-out cells; see `ppca`."""
+
+    def step(train: Mask, prior: float, start: Loadings | None, score: float) -> Loadings:
+        slack = ROUGHLY * min(1.0, score / PRECISE)
+        return ppca(Z, train, prior, most, max_iter, start, slack)
+
+    if not np.any(Z, where=known):
+        return _nothing(Z)
+    tried = PATH_RATIO ** np.arange(PATH_LENGTH)
+    scores, best = _descend(tried, step, lambda train, m: filled(Z, train, m), Z, known, folds)
+    slack = min(1.0, float(scores.min()) / PRECISE)
+    model = ppca(Z, known, float(tried[int(np.argmin(scores))]), most, max_iter, best, slack)
+    return Path(model, tried[: len(scores)], scores)
+
+
+def _nothing(Z: Array) -> Path:
+    p = Z.shape[1]
+    return Path(Loadings(np.zeros(p), np.zeros((p, 0)), 1.0, 0), np.zeros(0), np.zeros(0))
+
+
+def _descend(
+    tried: Array,
+    step: Callable[[Mask, float, State | None, float], State],
+    fills: Callable[[Mask, State], Array],
+    Z: Array,
+    known: Mask,
+    folds: Sequence[Mask],
+) -> tuple[Array, State]:
+    """RMSE on the held-out cells for falling shrinkages, each started from the one before.
+
+    That start is what keeps directions alive: from nothing, and with little shrinkage, the noise of
+    a covariance with many gaps passes for signal.  Also the first fold's state at the best.
+    """
+    states: list[State | None] = [None] * len(folds)
+    scores: list[float] = []
+    best: list[State] = []
+    for shrinkage in tried:
+        squares = cells = 0.0
+        reached: list[State] = []
+        for held, before in zip(folds, states, strict=True):
+            train = known & ~held
+            reached.append(step(train, float(shrinkage), before, min(scores, default=1.0)))
+            gap = (fills(train, reached[-1]) - Z)[held]
+            squares, cells = squares + float(gap @ gap), cells + gap.size
+        states = [*reached]
+        scores.append(float(np.sqrt(squares / max(cells, 1.0))))
+        if scores[-1] <= min(scores):
+            best = reached
+        if len(scores) > 2 and min(scores[-2:]) > (1.0 - WORTH) * min(scores[:-2]):
+            break
+    return np.array(scores), best[0]
 
 
 def ppca(
-    Z: Array, known: Mask, most: int, max_iter: int, start: Loadings | None = None
+    Z: Array,
+    known: Mask,
+    prior: float,
+    most: int,
+    max_iter: int,
+    start: Loadings | None = None,
+    slack: float = 1.0,
 ) -> Loadings:
-    """Probabilistic PCA with automatic relevance: z = B·a + noise, by EM over the gaps.
+    """Rows z = mean + B·a + noise with a, noise Gaussian, by EM over the gaps.
 
-    The expected covariance S of the full table (fills plus their covariances) has eigenvalues s;
-    a direction's variance ω above the noise σ² then maximises its likelihood with the prior
-    -(p/2)·log ω, that of a loading whose own scale is fitted: the larger root of
-    (n + p)ω² + (2pσ² - n(s - σ²))ω + pσ⁴ = 0.  Without a real root the direction is irrelevant and
-    dropped.
+    The expected covariance S of the full table (fills plus their covariances) is shrunk towards I,
+    C = (S + prior·I) / (1 + prior): the posterior mode under an inverse Wishart prior that counts
+    as prior·n rows.  Of its directions the first `most` are kept and the others share their mean
+    variance, the noise.
 
-    Cost per iteration n·(p² + g³ + g·p) + 10p³ flops for g gaps in a row.
+    Cost per iteration n·(p² + g³ + g·p) + p³ flops for g gaps in a row; 10p³ where `most` < p - 1.
 
-    References: Tipping & Bishop (1999), J. R. Stat. Soc. B 61(3); Bishop (1999), NIPS 11.
+    References: Little & Rubin (2002), Statistical Analysis with Missing Data, 11.2; Tipping &
+    Bishop (1999), J. R. Stat. Soc. B 61(3); Schafer (1997), Analysis of Incomplete Multivariate
+    Data, 5.2.3, for the prior.
     """
     from pinvlearn.completion._compiled_rows import fill_by_precision
 
     n, p = Z.shape
-    table = np.where(known, Z, 0.0)
-    share = max(float(known.mean()), 1e-3)
-    # A covariance of a table with gaps is worth that of fewer rows: those in which a pair is known.
-    worth = max(1, round(n * share**2))
-    if start is None:
-        # Zeros in the gaps shrink every covariance by the share of pairs known.
-        S = table.T @ table / (n * share**2)
-        S[np.diag_indices(p)] *= share
-        start = relevant(np.zeros(p), S, worth, most, 0)
-    model, gaps = start, ~known
+    gaps, capped = ~known, most < p - 1
+    mean = np.zeros(p) if start is None else start.mean
+    Q = np.eye(p) if start is None else precision(start)
+    table, C, count, least = np.where(known, Z, mean), Q, 0, 2 if start is None else 0
     for count in range(1, max_iter + 1):
-        if not model.B.shape[1] or not gaps.any():
-            break
         old = table[gaps]
         lower = np.zeros((p, p))
-        table -= model.mean
-        fill_by_precision(table, known, precision(model), lower)
-        table += model.mean
+        table -= mean
+        fill_by_precision(table, known, Q, lower)
+        table += mean
         mean = table.mean(axis=0)
         centred = table - mean
-        spread = lower + np.tril(lower, -1).T
-        model = relevant(mean, (centred.T @ centred + spread) / n, worth, most, count)
+        C = (centred.T @ centred + lower + np.tril(lower, -1).T) / n
+        C = (C + prior * np.eye(p)) / (1.0 + prior)
         moved = float(np.linalg.norm(table[gaps] - old))
-        if moved <= TOLERANCE * max(float(np.linalg.norm(old)), 1e-12):
+        # From nothing the first step fills in zeros, and says nothing about the end.
+        if not gaps.any() or (
+            count > least and moved <= slack * TOLERANCE * max(float(np.linalg.norm(old)), 1e-12)
+        ):
             break
-    return model
+        Q = precision(leading(mean, C, most, count)) if capped else np.linalg.inv(C)
+    return leading(mean, C, most, count)
 
 
-def relevant(mean: Array, S: Array, n: int, most: int, count: int) -> Loadings:
-    """Loadings and noise of a covariance matrix of n rows: see `ppca`."""
-    p = len(S)
-    values, vectors = scipy.linalg.eigh(S, check_finite=False, driver="evd")
-    s, V = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    most = min(most, p - 1)
-    k = most
-    while True:
-        noise = max(float(s[k:].mean()), 1e-6 * float(s.mean()), 1e-12)
-        half = 0.5 * (n * (s[:k] - noise) - 2.0 * p * noise)
-        root = half**2 - (n + p) * p * noise**2
-        keep = int(np.count_nonzero((half > 0.0) & (root >= 0.0)))
-        if keep == k:
-            break
-        k = keep
-    omega = (half[:k] + np.sqrt(root[:k])) / (n + p)
-    return Loadings(mean, V[:, :k] * np.sqrt(omega), noise, count)
-
-
-def held_out_error(Z: Array, train: Mask, held: Mask, model: Loadings) -> float:
-    """RMSE on held-out cells, filled from the others of their rows."""
-    gap = filled(Z, train, model)[held] - Z[held]
-    return float(np.sqrt(np.mean(gap**2))) if gap.size else 0.0
+def leading(mean: Array, C: Array, most: int, count: int) -> Loadings:
+    """The first directions of a covariance matrix as loadings, the mean of the rest as ridge."""
+    values, vectors = scipy.linalg.eigh(C, check_finite=False, driver="evd")
+    s, V = values[::-1], vectors[:, ::-1]
+    most = min(most, max(1, len(s) - 1))
+    noise = float(s[most:].mean()) if most < len(s) else 0.5 * float(s[-1])
+    noise = max(noise, 1e-12 * float(s[0]), 1e-300)
+    k = int(np.count_nonzero(s[:most] > (1.0 + 1e-9) * noise))
+    return Loadings(mean, V[:, :k] * np.sqrt(s[:k] - noise), noise, count)

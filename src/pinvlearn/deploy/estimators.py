@@ -193,7 +193,7 @@ REFUSED: dict[type, str] = {
         "rows. Fit PinvClassifier or KernelELMClassifier to dense rows."
     ),
     PartialSVD: (
-        "it predicts the cells of a table by row and column number, not rows of features. "
+        "it predicts the cells of a table by user and item, not rows of features. "
         "Its factors are completed_; a product of two rows of them is a prediction."
     ),
     SVDImputer: (

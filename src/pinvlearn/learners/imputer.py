@@ -2,70 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.threads import one_blas_thread
-from pinvlearn._validation import check_choice, check_count, check_rows, generator
+from pinvlearn._validation import (
+    check_choice,
+    check_count,
+    check_names,
+    check_rows,
+    generator,
+)
 from pinvlearn.completion.impute import (
     MOST_COLUMNS,
     Loadings,
     Mask,
+    Path,
     filled,
-    held_out_error,
-    ppca,
+    ppca_path,
     soft_path,
 )
+from pinvlearn.learners._mixed import (
+    Column,
+    as_matrix,
+    describe,
+    is_mixed,
+    missing_rows,
+    with_cells,
+    with_columns,
+)
 from pinvlearn.learners._state import unchanged_on_failure
+from pinvlearn.learners.elm import ELMClassifier
 from pinvlearn.linalg.report import Report, Stopwatch
 
 HELD_OUT = 0.1
-"""Share of the known cells that the choice of shrinkage and solver is made on."""
+"""Share of the known cells that are left out at a time to choose the shrinkage."""
+
+ENOUGH, MOST_FOLDS = 2000, 5
+"""Tables in which such a share is fewer cells than this are left out of in several turns: an RMSE
+of m cells is known to 1/√(2m), 1.6 % of it here."""
+
+MOST_WORK = 1e9
+"""Flops of an iteration of "ppca" up to which "auto" takes it: about a minute in all."""
+
+SOLVERS: dict[str, Callable[[Array, Mask, list[Mask], int, int], Path]] = {
+    "ppca": ppca_path,
+    "soft": soft_path,
+}
+UNITS = 200
+"""Hidden units of the classifier that fills a column of categories."""
 
 
 class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Fill the missing values (NaN) of a table from a low-rank model of its columns.
+    """Fill the missing values of a table from a low-rank model of its columns.
 
     Columns are scaled by their known cells.  A row z is then filled with mean + B·a, where a
     minimises ‖(z - mean - B·a)_known‖² + alpha·‖a‖²: the same for rows seen in `fit` and new ones.
+
+    Frames (of pandas or polars) may hold categories, strings and truth values too: they enter the
+    model as indicators of their levels and are filled by a classifier on the rest of the row.
 
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
         Most directions the model may have; "auto" leaves it to the shrinkage.
-    solver : {"auto", "soft", "ppca"}, default="auto"
-        - "soft": soft-thresholded SVD, minimising ½‖known part of (Z - M)‖² + λ‖M‖_*, with λ
-          chosen on held-out known cells [MHT10].
-        - "ppca": probabilistic PCA with automatic relevance of its directions, by EM [TB99].
-        - "auto": whichever is better on the held-out cells ("soft" above 2000 columns).
+    solver : {"auto", "ppca", "soft"}, default="auto"
+        - "ppca": probabilistic PCA by EM [TB99]: Gaussian rows whose covariance is shrunk towards
+          that of unrelated columns; as many directions as columns unless `n_components` says.
+        - "soft": soft-thresholded SVD, minimising ½‖known part of (Z - M)‖² + λ‖M‖_* [MHT10].
+        - "auto": "ppca", and "soft" where that would take long.
+        How much to shrink is chosen on known cells that are held out.
+    missing_values : number, str, None or NaN, default=NaN
+        What stands for a missing value, besides NaN and the empty cells of frames.
     max_iter : int, default=100
         Most iterations of each fit.
     add_indicator : bool, default=False
         Append 0/1 columns that say which cells were missing, for columns with gaps in `fit`.
     keep_empty_features : bool, default=False
-        Keep columns without any known cell, filled with 0, instead of dropping them.
+        Keep columns without any known cell instead of dropping them; those of arrays are filled
+        with 0.
     random_state : int, RandomState, Generator or None, default=None
-        Which cells are held out.
+        Which cells are held out, and the units of the classifiers.
 
     Attributes
     ----------
-    components_ : array of shape (k, n_kept_features)
-        Orthonormal directions of the scaled columns.
+    components_ : array of shape (k, n_inputs)
+        Orthonormal directions of the scaled inputs: columns of numbers, and levels of categories.
     singular_values_ : array of shape (k,)
         Lengths of the loadings B along them.
     alpha_ : float
         Shrinkage λ ("soft") or variance of the noise ("ppca").
     n_components_, n_iter_ : int
-    mean_, scale_ : arrays of shape (n_kept_features,)
+    mean_, scale_ : arrays of shape (n_inputs,)
     kept_features_ : integer array
+    columns_ : list or None
+        What each column of a mixed frame holds: `name`, `kind` and `levels`.
     solver_ : str
-    held_out_rmse_ : dict of str to float
-        Error of each solver that was tried on the held-out cells, in units of `scale_`.
+    held_out_rmse_ : float
+        Error on the held-out cells, in units of `scale_`.
     indicator_ : MissingIndicator or None
     report_ : Report
     n_features_in_, feature_names_in_
@@ -75,10 +116,15 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     An iteration of "soft" takes 4np² flops, of "ppca" n·(p² + g³ + gp) with g gaps in a row; memory
     a few copies of the table.  The first fit in a fresh installation compiles for a few seconds.
-    Values are assumed missing at random given the known ones; encode categories as numbers first.
+    Values are assumed missing at random given the known ones.
 
-    Deviations: [MHT10]'s step is over-relaxed; [TB99] has no relevance prior, that of Bishop (1999)
-    is maximised in closed form here.
+    A frame in which some column is not of numbers, or has missing integers, is returned as a frame
+    with the same types: integers are rounded and stay within the range that was seen; strings with
+    more than 100 levels, or hardly any of them twice, and dates are left as they are, and so are
+    their gaps.
+
+    Deviations: [MHT10]'s step is over-relaxed; [TB99]'s covariance is shrunk by an inverse Wishart
+    prior, and each prior starts from the solution of a stronger one.
 
     References
     ----------
@@ -102,6 +148,7 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_components: Any = "auto",
         *,
         solver: str = "auto",
+        missing_values: Any = np.nan,
         max_iter: int = 100,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -109,6 +156,7 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         self.n_components = n_components
         self.solver = solver
+        self.missing_values = missing_values
         self.max_iter = max_iter
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
@@ -120,9 +168,9 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
-            NaN where a value is missing.
-        y : ignored
-            There for pipelines.
+            NaN, an empty cell or `missing_values` where a value is missing.
+        y : None
+            Ignored.
 
         Returns
         -------
@@ -134,119 +182,248 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any) -> None:
-        X = check_rows(self, X, reset=True)
-        check_choice("solver", self.solver, ("auto", "soft", "ppca"))
+        self.columns_: list[Column] | None = None
+        self.mean_: Array
+        self.scale_: Array
+        if is_mixed(X):
+            check_names(self, X, reset=True)
+            self.n_features_in_ = X.shape[1]
+            self.columns_ = describe(X, self.missing_values)
+        inputs = self._inputs(X, reset=True)
+        check_choice("solver", self.solver, ("auto", *SOLVERS))
         max_iter = check_count("max_iter", self.max_iter, least=1) or 1
-        most = self._most()
-        known = ~np.isnan(X)
-        self.indicator_ = None
-        if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False)
-            self.indicator_.fit(np.where(known, 0.0, np.nan))
-        self.kept_features_ = np.flatnonzero(known.any(axis=0))
-        X, known = X[:, self.kept_features_].astype(np.float64), known[:, self.kept_features_]
-        self.mean_ = X.mean(axis=0, where=known) if X.size else np.zeros(0)
-        spread = X.std(axis=0, where=known) if X.size else np.zeros(0)
-        tiny = 10.0 * np.finfo(np.float64).eps * np.abs(self.mean_)
-        self.scale_ = np.where(spread > tiny, spread, 1.0)
-        Z = np.where(known, (X - self.mean_) / self.scale_, 0.0)
+        most, rng = self._most(inputs.shape[1]), generator(self.random_state)
+        known = ~np.isnan(inputs)
+        self._fit_indicator(X, known)
+        self.kept_features_ = self._kept(known)
+        Z = self._scaled(inputs, known)
+        known = known[:, self._used]
         watch = Stopwatch()
         with watch("fit"), one_blas_thread():  # p × p problems: more threads only wait
-            held = known & (generator(self.random_state).random(known.shape) < HELD_OUT)
-            model = self._model(Z, known, held, min(most, Z.shape[1]), max_iter)
+            self.solver_, reason = self._chosen(known)
+            folds = _folds(known, rng)
+            path = SOLVERS[self.solver_](Z, known, folds, min(most, Z.shape[1]), max_iter)
+        model = path.model
+        self.held_out_rmse_ = float(path.scores.min()) if len(path.scores) else 0.0
         self.mean_ = self.mean_ + self.scale_ * model.mean
         lengths = np.linalg.norm(model.B, axis=0)
         self.singular_values_, self.alpha_ = lengths, float(model.ridge)
         self.components_ = (model.B / np.where(lengths > 0.0, lengths, 1.0)).T
         self.n_components_, self.n_iter_ = model.B.shape[1], max(1, model.iterations)
-        tried = ", ".join(f"{name} {error:.4g}" for name, error in self.held_out_rmse_.items())
-        empty = X.shape[1] < self.n_features_in_ and not self.keep_empty_features
+        with watch("categories"):
+            self.classifiers_ = self._classifiers(inputs, rng)
         self.report_ = Report(
             self.solver_,
-            "as asked" if self.solver != "auto" else f"best on held-out cells ({tried})",
+            reason,
             passes=model.iterations,
-            error=self.held_out_rmse_[self.solver_],
+            error=self.held_out_rmse_,
             seconds=dict(watch),
-            notes=(
-                (f"{self.n_features_in_ - X.shape[1]} columns without any value are dropped",)
-                if empty
-                else ()
-            ),
+            notes=self._notes(),
         )
 
-    def _most(self) -> int:
+    def _inputs(self, X: Any, *, reset: bool) -> Array:
+        """The table as a matrix of numbers and indicators, NaN where a value is missing."""
+        if self.columns_ is not None:
+            return as_matrix(X, self.columns_, self.missing_values)
+        X = check_rows(self, X, reset=reset)
+        marked = self.missing_values is not None and self.missing_values == self.missing_values
+        return np.where(self.missing_values == X, X.dtype.type(np.nan), X) if marked else X
+
+    def _fit_indicator(self, X: Any, known: Mask) -> None:
+        self.indicator_: Any = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False)
+            self.indicator_.fit(self._marks(X, known))
+
+    def _marks(self, X: Any, known: Mask) -> Array:
+        """NaN where a column of the table is missing, 0 elsewhere."""
+        if self.columns_ is None:
+            return np.where(known, 0.0, np.nan)
+        marks = np.zeros((len(X), len(self.columns_)))
+        for at, rows in enumerate(missing_rows(X, self.columns_, self.missing_values)):
+            marks[rows, at] = np.nan
+        return marks
+
+    def _kept(self, known: Mask) -> Any:
+        if self.columns_ is None:
+            return np.flatnonzero(known.any(axis=0))
+        return np.array([at for at, own in enumerate(self.columns_) if own.kind != "empty"], int)
+
+    @property
+    def _used(self) -> Any:
+        """The inputs that the model has."""
+        return self.kept_features_ if self.columns_ is None else slice(None)
+
+    def _scaled(self, inputs: Array, known: Mask) -> Array:
+        """Set mean and scale of the known cells, and return those cells in their units."""
+        inputs, known = inputs[:, self._used].astype(np.float64), known[:, self._used]
+        self.mean_ = inputs.mean(axis=0, where=known) if inputs.size else np.zeros(0)
+        spread = inputs.std(axis=0, where=known) if inputs.size else np.zeros(0)
+        tiny = 10.0 * np.finfo(np.float64).eps * np.abs(self.mean_)
+        self.scale_ = np.where(spread > tiny, spread, 1.0)
+        return np.where(known, (inputs - self.mean_) / self.scale_, 0.0)
+
+    def _most(self, n_inputs: int) -> int:
         if isinstance(self.n_components, str):
             check_choice("n_components", self.n_components, ("auto",))
-            return self.n_features_in_
-        return check_count("n_components", self.n_components, least=1) or self.n_features_in_
+            return n_inputs
+        return check_count("n_components", self.n_components, least=1) or n_inputs
 
-    def _model(self, Z: Array, known: Mask, held: Mask, most: int, max_iter: int) -> Loadings:
-        """Fit what was asked for, or whichever does better on the held-out cells."""
-        models: dict[str, Loadings] = {}
-        errors: dict[str, float] = {}
-        if self.solver in ("auto", "soft"):
-            models["soft"], _, scores = soft_path(Z, known, held, most, max_iter)
-            errors["soft"] = float(scores.min()) if len(scores) else 0.0
-        wide = Z.shape[1] > MOST_COLUMNS and self.solver == "auto"
-        if self.solver in ("auto", "ppca") and not wide:
-            part = ppca(Z, known & ~held, most, max_iter)
-            errors["ppca"] = held_out_error(Z, known & ~held, held, part)
-            if "soft" not in errors or errors["ppca"] <= errors["soft"]:
-                models["ppca"] = ppca(Z, known, most, max_iter, part)
-        self.held_out_rmse_ = errors
-        self.solver_ = min(models, key=lambda name: errors[name])
-        return models[self.solver_]
+    def _chosen(self, known: Mask) -> tuple[str, str]:
+        """Solver and reason."""
+        if self.solver != "auto":
+            return self.solver, "as asked"
+        n, p = known.shape
+        gaps = p - float(known.mean()) * p if known.size else 0.0
+        work = n * (p**2 + gaps**3 / 3.0 + gaps * p) + p**3
+        if p <= MOST_COLUMNS and work <= MOST_WORK:
+            return "ppca", f"affordable, {work:.0e} flops an iteration"
+        return "soft", f"ppca would take {work:.0e} flops an iteration"
 
-    def transform(self, X: Any) -> Array:
-        """Fill the gaps of a table; known values are left as they are.
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        empty = self.n_features_in_ - len(self.kept_features_)
+        if empty and not self.keep_empty_features:
+            notes.append(f"{empty} columns without any value are dropped")
+        left = [str(own.name) for own in self.columns_ or () if own.kind in ("text", "other")]
+        if left:
+            notes.append(f"left as they are, neither numbers nor categories: {', '.join(left)}")
+        return tuple(notes)
+
+    def _classifiers(self, inputs: Array, rng: np.random.Generator) -> list[Any]:
+        """For every column of categories that has gaps, what tells its levels from the rest."""
+        models: list[Any] = []
+        for column in self.columns_ or ():
+            gaps = np.isnan(inputs[:, column.start]) if column.stop > column.start else np.zeros(0)
+            if column.kind != "category" or len(column.levels) < 2 or not gaps.any():
+                models.append(None)
+                continue
+            there = ~gaps.astype(bool)
+            rest, _ = self._without(inputs[there], column)
+            levels = inputs[there, column.start : column.stop].argmax(axis=1)
+            model = ELMClassifier(UNITS, random_state=int(rng.integers(2**31)))
+            models.append(model.fit(rest, levels))
+        return models
+
+    def _without(self, inputs: Array, column: Column) -> tuple[Array, Array]:
+        """The other inputs, and its own as expected from them; in units of the scale."""
+        hidden = inputs.copy()
+        hidden[:, column.inputs] = np.nan
+        expected = (self._expected(hidden) - self.mean_) / self.scale_
+        return np.delete(expected, np.r_[column.inputs], axis=1), expected[:, column.inputs]
+
+    def _expected(self, inputs: Array) -> Array:
+        """The inputs that the model has, with their gaps filled."""
+        known = ~np.isnan(inputs)
+        Z = np.where(known, (inputs - self.mean_) / self.scale_, 0.0)
+        nothing = np.zeros(len(self.mean_))
+        model = Loadings(nothing, self.components_.T * self.singular_values_, self.alpha_, 0)
+        answer: Array = np.where(known, inputs, self.mean_ + self.scale_ * filled(Z, known, model))
+        return answer
+
+    def transform(self, X: Any) -> Any:
+        """The table with its gaps filled; known values are left as they are.
 
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
-            NaN where a value is missing.
+            As in `fit`.
 
         Returns
         -------
-        array of shape (n_samples, n_kept_features + n_indicators)
-            The table without gaps, then a column of flags for each feature that is marked.
+        array of shape (n_samples, n_kept_features + n_indicators), or frame
+            A frame if the one in `fit` was mixed: see the notes.
         """
-        X = check_rows(self, X, reset=False)
-        inner = X[:, self.kept_features_].astype(np.float64)
-        known = ~np.isnan(inner)
-        Z = np.where(known, (inner - self.mean_) / self.scale_, 0.0)
-        nothing = np.zeros(len(self.mean_))
-        model = Loadings(nothing, self.components_.T * self.singular_values_, self.alpha_, 0)
-        inner = np.where(known, inner, self.mean_ + self.scale_ * filled(Z, known, model))
+        check_is_fitted(self)
+        if self.columns_ is not None:
+            check_names(self, X, reset=False)
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} columns; the table in fit had {self.n_features_in_}."
+                )
+            return self._filled_frame(X)
+        X = self._inputs(X, reset=False)
+        inner = self._expected(X[:, self.kept_features_].astype(np.float64))
         answer = inner.astype(X.dtype)
         if self.keep_empty_features:
             answer = np.where(np.isnan(X), X.dtype.type(0), X)
             answer[:, self.kept_features_] = inner
         if self.indicator_ is not None:
-            marks = self.indicator_.transform(np.where(np.isnan(X), np.nan, 0.0))
+            marks = self.indicator_.transform(self._marks(X, ~np.isnan(X)))
             answer = np.hstack([answer, marks.astype(X.dtype)])
         return answer
+
+    def _filled_frame(self, X: Any) -> Any:
+        columns = self.columns_ or []
+        inputs = self._inputs(X, reset=False)
+        expected = self._expected(inputs)
+        answer = X
+        for at, rows in enumerate(missing_rows(X, columns, self.missing_values)):
+            column = columns[at]
+            if not rows or column.stop == column.start:
+                continue
+            if column.kind == "category":
+                cells = self._likely(inputs[rows], column, self.classifiers_[at])
+            else:
+                cells = _as_cells(expected[rows, column.start], column)
+            answer = with_cells(answer, column.name, rows, cells)
+        if not self.keep_empty_features:
+            answer = answer[[columns[at].name for at in self.kept_features_]]
+        if self.indicator_ is not None:
+            marks = self.indicator_.transform(self._marks(X, ~np.isnan(inputs)))
+            answer = with_columns(
+                answer, self._indicator_names(self.feature_names_in_), marks.astype(float)
+            )
+        return answer
+
+    def _likely(self, inputs: Array, column: Column, classifier: Any) -> list[Any]:
+        """The likeliest levels of a column that is missing."""
+        rest, own = self._without(inputs, column)
+        own = own * self.scale_[column.inputs] + self.mean_[column.inputs]
+        codes = own.argmax(axis=1) if classifier is None else classifier.predict(rest)
+        return [column.levels[code] for code in codes]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of the result.
 
         Parameters
         ----------
-        input_features : list of str, optional
-            Names of the columns of X, where `fit` saw none.
+        input_features : array of str, optional
+            Names of the columns; by default those of `fit`.
 
         Returns
         -------
         array of str
-            A name for each column that `transform` gives.
         """
         names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[self.kept_features_]
         if self.indicator_ is None:
             return kept
-        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+        return np.concatenate([kept, self._indicator_names(names)])
+
+    def _indicator_names(self, names: Any) -> Any:
+        return self.indicator_.get_feature_names_out(names)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _as_cells(values: Array, column: Column) -> list[Any]:
+    """Numbers as a column has them; integers within the range that was seen."""
+    if column.kind == "number":
+        return [float(value) for value in values]
+    low, high = column.levels
+    return [min(max(round(float(value)), low), high) for value in values]
+
+
+def _folds(known: Mask, rng: np.random.Generator) -> list[Mask]:
+    """Cells to hold out, in as many turns as it takes to have enough of them."""
+    draws = rng.random(known.shape)
+    turns = -(-ENOUGH // max(1, int(HELD_OUT * known.sum())))
+    return [
+        known & (draws >= HELD_OUT * turn) & (draws < HELD_OUT * (turn + 1))
+        for turn in range(min(turns, MOST_FOLDS))
+    ]

@@ -1,4 +1,4 @@
-"""Completion and recommendation: a regressor over pairs (row, column)."""
+"""Completion and recommendation: a regressor over users and items, or rows and columns."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from pinvlearn._validation import (
     check_count,
     check_indices,
     check_jobs,
+    check_lengths,
+    check_number,
     check_pairs,
     check_rank,
     check_shape,
@@ -25,8 +27,9 @@ from pinvlearn._validation import (
     check_values,
     generator,
 )
-from pinvlearn.completion.als import entries_of, row_runner
-from pinvlearn.learners._completing import BURN_IN, ITERATIONS, SOLVERS, Problem
+from pinvlearn.completion.als import Entries, entries_of, merged, row_runner, rows_of_entries
+from pinvlearn.learners._completing import BURN_IN, ITERATIONS, SOLVERS, Fitted, Problem
+from pinvlearn.learners._ids import as_ids, learned, places_of
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
 
@@ -38,10 +41,11 @@ SCORE_CELLS = 2**22
 
 
 class PartialSVD(RegressorMixin, BaseEstimator):
-    """The SVD of a partially known matrix as a regressor over pairs (row, column).
+    """The SVD of a partially known matrix: ratings of users for items, and the like.
 
-    a_ij ≈ mean + b_i + c_j + u_i·v_j, fitted to the known entries alone: ratings of users for
-    items, readings of sensors at times, doses and responses.
+    a_ij ≈ mean + b_i + c_j + u_i·v_j, fitted to the known entries alone: readings of sensors at
+    times, doses and responses as well.  Users (rows) and items (columns) go by ids of any type, or
+    by their indices.
 
     Parameters
     ----------
@@ -61,12 +65,15 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         "descent", as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array
         is a path to choose from.  "gibbs" finds its own.
     shape : (int, int), optional
-        Rows and columns; by default the largest indices say.
+        Rows and columns of entries given by indices; by default the largest say.
     max_iter : int, optional
         Iterations of "als" (30), sweeps of "gibbs" (120, of which a sixth are burn-in), epochs of
         each factor of "descent" (100; up to 1000 where rows have few entries).
     n_samples : int, default=100
         Draws of "gibbs" that are kept at most.
+    validation_fraction : float, optional
+        Share of the entries that a first fit leaves out, to tell the error in `held_out_rmse_`;
+        it takes as long again.
     clip : bool, default=True
         Keep predictions within the range of the values that were seen.
     n_jobs : int, default=None
@@ -77,6 +84,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
+    users_, items_ : arrays of shapes (m,), (n,), or None
+        The ids of rows and columns; None where they go by their indices.
     U_, singular_values_, components_ : arrays of shapes (m, k), (k,), (k, n)
         SVD of the interaction part u_i·v_j (of its posterior mean with "gibbs").
     row_biases_, column_biases_ : arrays of shapes (m,), (n,)
@@ -89,16 +98,20 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         The penalties it was chosen from and their errors on held-out entries, where it was chosen.
     training_rmse_ : array
         After each iteration or sweep ("descent": at the end).
+    held_out_rmse_ : float
+        Error on the entries that were left out, where `validation_fraction` says so.
     shape_ : (int, int)
     report_ : Report
 
     Notes
     -----
-    Pairs are indices, not features: scikit-learn's checks for feature tables do not apply, its
-    model selection does.  Rows or columns never seen are predicted from what is known of the other
-    side.  Memory O(entries + (m + n)·k) for "als" and "descent", and 4·n_samples·(m + n)·(k + 1)
-    bytes for the draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a
-    few seconds.
+    ``fit(users, items, ratings)`` takes ids; repeated ratings of an item by a user are averaged.
+    ``fit(pairs, values)``, the form of scikit-learn's model selection, takes an array of shape
+    (n, 2): ids, or indices if they are integers.  Its checks for feature tables do not apply.
+
+    Rows or columns never seen are predicted from what is known of the other side.  Memory
+    O(entries + (m + n)·k) for "als" and "descent", and 4·n_samples·(m + n)·(k + 1) bytes for the
+    draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a few seconds.
 
     Deviations: "descent" is [LingPipe]'s descent on the residuals of penalised biases, where the
     original has none.  "gibbs" adds biases and draws the noise to [SM08].
@@ -114,15 +127,15 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     >>> import numpy as np
     >>> from pinvlearn import PartialSVD
     >>> rng = np.random.default_rng(0)
-    >>> A = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 30))
-    >>> pairs = np.argwhere(rng.random(A.shape) < 0.5)
-    >>> model = PartialSVD(2, random_state=0).fit(pairs, A[tuple(pairs.T)])
-    >>> hidden = np.argwhere(np.ones(A.shape))
-    >>> bool(model.score(hidden, A.ravel()) > 0.9)
-    True
-    >>> ids, scores = model.recommend([0], n=3)
-    >>> ids.shape
-    (1, 3)
+    >>> users = rng.choice(["Ann", "Bob", "Cleo", "Dan", "Eve"], 60)
+    >>> items = rng.choice(["0451", "0737", "0815", "1984"], 60)
+    >>> ratings = 3.0 + (users < "C") * (items > "08") - (items == "0451")
+    >>> model = PartialSVD(1, random_state=0).fit(users, items, ratings)
+    >>> model.predict(["Ann", "Eve"], ["1984", "0451"]).round().tolist()
+    [4.0, 2.0]
+    >>> items, scores = model.recommend("Ann", n=2, exclude_known=False)
+    >>> sorted(items.tolist())
+    ['0815', '1984']
     """
 
     def __init__(
@@ -135,6 +148,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         shape: tuple[int, int] | None = None,
         max_iter: int | None = None,
         n_samples: int = 100,
+        validation_fraction: float | None = None,
         clip: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -146,19 +160,22 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.shape = shape
         self.max_iter = max_iter
         self.n_samples = n_samples
+        self.validation_fraction = validation_fraction
         self.clip = clip
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, pairs: Any, values: Any) -> PartialSVD:
+    def fit(self, users: Any, items: Any, ratings: Any = None) -> PartialSVD:
         """Learn from known entries.
 
         Parameters
         ----------
-        pairs : integer array of shape (n, 2)
-            Row and column of each; no pair twice.
-        values : array of shape (n,)
-            The entry of each pair.
+        users : array of shape (n,), or of shape (n, 2)
+            Ids of any type; or pairs of a row and a column each, no pair twice.
+        items : array of shape (n,)
+            Ids; or, after pairs, the value of each.
+        ratings : array of shape (n,), optional
+            The value of each user and item.
 
         Returns
         -------
@@ -166,46 +183,55 @@ class PartialSVD(RegressorMixin, BaseEstimator):
             Unchanged if the fit fails or is interrupted.
         """
         with unchanged_on_failure(self):
-            self._fit(pairs, values)
+            self._fit(users, items, ratings)
         return self
 
-    def _fit(self, pairs: Any, values: Any) -> None:
+    def _fit(self, users: Any, items: Any, ratings: Any) -> None:
         forget_fit(self)
-        rows, cols = check_pairs(pairs)
-        if self.shape is None:
-            check_values(values)
-            shape = (int(rows.max()) + 1, int(cols.max()) + 1) if len(rows) else (1, 1)
-        else:
-            shape = check_shape(self.shape)
-        rows, cols, values, shape = check_triplets(rows, cols, values, shape)
+        rows, cols, values, shape, repeated = self._entries(users, items, ratings)
         rank = check_rank(self.rank, None, shape)
         if rank is None:
             raise ValueError(f"rank=None: give an integer in 1 … {min(shape)}.")
         solver, reason, alpha = self._choose(len(values), shape, rank)
         given = check_count("max_iter", self.max_iter, least=1)
+        rng, svd_rng, fold_rng, held_rng = generator(self.random_state).spawn(4)
+        run = row_runner(check_jobs(self.n_jobs))
+        samples = check_count("n_samples", self.n_samples, least=1) or 1
+
+        def solved(part: Any, rng: np.random.Generator) -> Fitted:
+            return SOLVERS[solver](
+                Problem(
+                    rows[part],
+                    cols[part],
+                    (values[part] - mean) / scale,
+                    (shape[0] + 1, shape[1] + 1),  # the last of each is one that is never seen
+                    rank,
+                    bool(self.biases),
+                    alpha,
+                    ITERATIONS[solver] if given is None else given,
+                    given is None,
+                    samples,
+                    rng,
+                    run,
+                ),
+                mean,
+                scale,
+            )
+
         mean, scale = float(values.mean()), float(values.std())
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
+        self.value_range_ = (float(values.min()), float(values.max()))
         watch = Stopwatch()
-        run = row_runner(check_jobs(self.n_jobs))
         # The products left to BLAS are small; one thread for them keeps the bits and the cores.
         with one_blas_thread():
-            rng, svd_rng, fold_rng = generator(self.random_state).spawn(3)
-            problem = Problem(
-                rows,
-                cols,
-                (values - mean) / scale,
-                (shape[0] + 1, shape[1] + 1),  # the last of each is one that is never seen
-                rank,
-                bool(self.biases),
-                alpha,
-                ITERATIONS[solver] if given is None else given,
-                given is None,
-                check_count("n_samples", self.n_samples, least=1) or 1,
-                rng,
-                run,
-            )
+            if self.validation_fraction is not None:
+                with watch("validation"):
+                    held = self._held_out(len(values), held_rng)
+                    first = solved(~held, held_rng).completed.predict(rows[held], cols[held])[0]
+                    gap = self._clipped(first) - values[held]
+                    self.held_out_rmse_ = float(np.sqrt(np.mean(gap**2)))
             with watch("fit"):
-                fitted = SOLVERS[solver](problem, mean, scale)
+                fitted = solved(slice(None), rng)
             with watch("svd"):
                 factors = fitted.completed.svd(rank, svd_rng)
         self.completed_, self.mean_, self.shape_ = fitted.completed, mean, shape
@@ -214,19 +240,66 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.alpha_, self.training_rmse_ = fitted.alpha, fitted.rmse * scale
         if fitted.path is not None:
             self.alphas_, self.validation_rmse_ = fitted.path
-        self.value_range_ = (float(values.min()), float(values.max()))
-        known = entries_of(rows, cols, values, shape[0])
-        self.known_starts_, self.known_columns_ = known.starts, known.indices
+        self._remember(entries_of(rows, cols, values, shape[0]))
         self.fold_seed_ = int(fold_rng.integers(2**31))
         self.n_features_in_ = 2
+        notes = _notes(fitted.completed.n_sets, ITERATIONS[solver] if given is None else given)
+        if repeated:
+            notes = (*notes, f"{repeated} ratings repeat a user and an item; their mean is used")
         self.report_ = Report(
             solver,
             reason,
             passes=fitted.passes,
             error=float(self.training_rmse_[-1]),
             seconds=dict(watch),
-            notes=_notes(fitted.completed.n_sets, ITERATIONS[solver] if given is None else given),
+            notes=notes,
         )
+
+    def _entries(
+        self, users: Any, items: Any, ratings: Any
+    ) -> tuple[IntArray, IntArray, Array, tuple[int, int], int]:
+        """Places, values and shape of all entries, sorted; and how many ids repeat others'."""
+        self.users_ = self.items_ = None
+        if ratings is None and (pairs := np.asarray(users)).dtype.kind in "iufb":
+            rows, cols = check_pairs(pairs)
+            values = check_values(items)
+            largest = (int(rows.max()) + 1, int(cols.max()) + 1) if len(rows) else (1, 1)
+            shape = largest if self.shape is None else check_shape(self.shape)
+            return *check_triplets(rows, cols, values, shape), 0
+        users, items, values = _triplets(users, items, ratings)
+        values = check_values(values)
+        if self.shape is not None:
+            raise ValueError(
+                f"shape={self.shape!r} is for entries given by indices; ids tell it themselves."
+            )
+        check_lengths(users, items, values)
+        self.users_, rows = learned(users)
+        self.items_, cols = learned(items)
+        shape = (max(1, len(self.users_)), max(1, len(self.items_)))
+        count = len(values)
+        rows, cols, values = merged(rows, cols, values, shape[1])
+        return *check_triplets(rows, cols, values, shape), count - len(values)
+
+    def _held_out(self, count: int, rng: np.random.Generator) -> Any:
+        """Which entries the first fit leaves out: at least one, and at least one stays."""
+        share = check_number("validation_fraction", self.validation_fraction)
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"validation_fraction={share!r} must lie strictly between 0 and 1.")
+        if count < 2:
+            raise ValueError("validation_fraction needs at least two entries.")
+        held = np.zeros(count, dtype=bool)
+        held[rng.permutation(count)[: min(max(1, round(share * count)), count - 1)]] = True
+        return held
+
+    def _remember(self, known: Entries) -> None:
+        """Keep the entries, in single precision where that loses nothing."""
+        short = known.values.astype(np.float32)
+        same = bool(np.array_equal(short, known.values))
+        self.known_starts_, self.known_columns_ = known.starts, known.indices
+        self.known_values_ = short if same else known.values
+
+    def _clipped(self, values: Array) -> Array:
+        return np.clip(values, *self.value_range_) if self.clip else values
 
     def _choose(
         self, n_entries: int, shape: tuple[int, int], rank: int
@@ -249,13 +322,15 @@ class PartialSVD(RegressorMixin, BaseEstimator):
             return "als", "the draws of gibbs would take long, or much memory", alpha
         return "gibbs", "best accuracy, and affordable at this size", alpha
 
-    def predict(self, pairs: Any, return_std: bool = False) -> Any:
-        """Values of pairs, among them pairs never seen.
+    def predict(self, users: Any, items: Any = None, return_std: bool = False) -> Any:
+        """Values of users and items, among them such as were never seen.
 
         Parameters
         ----------
-        pairs : integer array of shape (n, 2)
-            Row and column of each; indices never seen are allowed.
+        users : array of shape (n,), or of shape (n, 2)
+            Ids; or pairs of a row and a column each, as in `fit`.
+        items : array of shape (n,), optional
+            Ids, one for each user.
         return_std : bool, default=False
             Give the predictive standard deviations as well, of "gibbs" only.
 
@@ -267,42 +342,58 @@ class PartialSVD(RegressorMixin, BaseEstimator):
             Where asked for: that of a new value, from the spread of the draws and the noise.
         """
         check_is_fitted(self)
-        rows, cols = check_pairs(pairs)
+        rows, cols = self._places(users, items)
         if return_std and self.completed_.n_sets == 1:
             raise ValueError(
                 f'return_std=True needs several posterior draws; this model was fitted with "'
                 f'{self.report_.method}". Fit with solver="gibbs" and n_samples of at least 2.'
             )
         mean, variance = self.completed_.predict(rows, cols)
-        if self.clip:
-            mean = np.clip(mean, *self.value_range_)
+        mean = self._clipped(mean)
         return (mean, np.sqrt(variance)) if return_std else mean
 
+    def _places(self, users: Any, items: Any) -> tuple[IntArray, IntArray]:
+        """Rows and columns of ids or pairs; beyond the shape for those never seen."""
+        if self.users_ is None:
+            if items is None:
+                return check_pairs(users)
+            users, items = np.atleast_1d(users), np.atleast_1d(items)
+            check_lengths(users, items, users)
+            return check_pairs(np.column_stack([users, items]))
+        users, items, _ = _triplets(users, items, None) if items is None else (users, items, None)
+        users, items = as_ids("users", users), as_ids("items", items)
+        check_lengths(users, items, users)
+        rows = places_of("users", self.users_, users)
+        cols = places_of("items", self.items_, items)
+        m, n = self.shape_
+        return np.where(rows < 0, m, rows), np.where(cols < 0, n, cols)
+
     def recommend(
-        self, rows: Any, n: int = 10, exclude_known: bool = True
-    ) -> tuple[IntArray, Array]:
-        """The columns with the highest values for each of some rows.
+        self, users: Any = None, n: int = 10, exclude_known: bool = True
+    ) -> tuple[Any, Array]:
+        """The items with the highest values for one, some or all users.
 
         Parameters
         ----------
-        rows : array of row indices
-            For whom.
-        n : int
-            How many columns for each.
-        exclude_known : bool
-            Leave out the columns that the row had in training.
+        users : id, array of ids, or None
+            For whom, by index where the model goes by indices; None for all, in the order of
+            `users_`.
+        n : int, default=10
+            How many items for each.
+        exclude_known : bool, default=True
+            Leave out the items that a user had in training.
 
         Returns
         -------
-        ids : integer array of shape (len(rows), n)
-            Best first; -1 where a row has fewer columns left.
-        scores : array of shape (len(rows), n)
-            Predicted values, not clipped; NaN where the id is -1.
+        items : array of shape (n_users, n), or (n,) for a single user
+            Ids, best first; None (-1 for indices) where a user has fewer items left.
+        scores : array of the same shape
+            Predicted values, not clipped; NaN where there is no item.
         """
         check_is_fitted(self)
-        wanted = check_indices("rows", np.atleast_1d(rows), None)
+        wanted = np.arange(self.shape_[0]) if users is None else self._rows_of(users)
         n = check_count("n", n, least=1) or 1
-        ids, scores = np.full((len(wanted), n), -1), np.full((len(wanted), n), np.nan)
+        places, scores = np.full((len(wanted), n), -1), np.full((len(wanted), n), np.nan)
         block = max(1, SCORE_CELLS // self.shape_[1])
         for at in range(0, len(wanted), block):
             some = wanted[at : at + block]
@@ -312,87 +403,158 @@ class PartialSVD(RegressorMixin, BaseEstimator):
                     if row < self.shape_[0]:
                         low, high = self.known_starts_[row : row + 2]
                         values[place, self.known_columns_[low:high]] = -np.inf
-            _best(values, ids[at : at + block], scores[at : at + block])
-        return ids, scores
+            _best(values, places[at : at + block], scores[at : at + block])
+        return self._named(places, scores, users)
 
-    def similar(self, columns: Any, n: int = 10) -> tuple[IntArray, Array]:
-        """The columns nearest to some columns: people who liked this also liked.
+    def similar(self, items: Any, n: int = 10) -> tuple[Any, Array]:
+        """The items nearest to one or some items: people who liked this also liked.
 
         Parameters
         ----------
-        columns : array of column indices
-            Of the model.
-        n : int
+        items : id, or array of ids
+            Of the model, by index where it goes by indices.
+        n : int, default=10
             How many others for each.
 
         Returns
         -------
-        ids : integer array of shape (len(columns), n)
-            Most similar first, without the column itself; -1 where there are no more.
-        similarities : array of shape (len(columns), n)
-            Cosine of the columns' factors, singular values included.
+        items : array of shape (n_items, n), or (n,) for a single item
+            Most similar first, without the item itself; None (-1 for indices) where there are no
+            more.
+        similarities : array of the same shape
+            Cosine of the items' factors, singular values included.
         """
         check_is_fitted(self)
-        wanted = check_indices("columns", np.atleast_1d(columns), self.shape_[1])
+        if self.items_ is None:
+            wanted = check_indices("items", np.atleast_1d(items), self.shape_[1])
+        else:
+            wanted = _known_places("items", self.items_, items)
         n = check_count("n", n, least=1) or 1
         V = self.components_.T * self.singular_values_
         length = np.linalg.norm(V, axis=1, keepdims=True)
         V = np.divide(V, length, out=np.zeros_like(V), where=length > 0.0)
-        ids, scores = np.full((len(wanted), n), -1), np.full((len(wanted), n), np.nan)
+        places, scores = np.full((len(wanted), n), -1), np.full((len(wanted), n), np.nan)
         block = max(1, SCORE_CELLS // self.shape_[1])
         for at in range(0, len(wanted), block):
             some = wanted[at : at + block]
             values = V[some] @ V.T
             values[np.arange(len(some)), some] = -np.inf
-            _best(values, ids[at : at + block], scores[at : at + block])
-        return ids, scores
+            _best(values, places[at : at + block], scores[at : at + block])
+        return self._named(places, scores, items)
 
-    def fold_in(self, pairs: Any, values: Any) -> PartialSVD:
-        """A model with further rows, each in closed form given the columns.
+    def _rows_of(self, users: Any) -> IntArray:
+        if self.users_ is None:
+            return check_indices("users", np.atleast_1d(users), None)
+        return _known_places("users", self.users_, users)
+
+    def _named(self, places: IntArray, scores: Array, asked: Any) -> tuple[Any, Array]:
+        """Ids for the places of items, and one dimension where one thing was asked for."""
+        items: Any = places
+        if self.items_ is not None:
+            items = self.items_[np.maximum(places, 0)]
+            if (places < 0).any():
+                items = np.where(places < 0, None, items.astype(object))
+        single = asked is not None and np.ndim(asked) == 0
+        return (items[0], scores[0]) if single else (items, scores)
+
+    def fold_in(self, users: Any, items: Any, ratings: Any = None) -> PartialSVD:
+        """A model with further ratings, each user's factors in closed form given the items'.
 
         Parameters
         ----------
-        pairs : integer array of shape (n, 2)
-            Rows from ``shape_[0]`` on, and columns of the model.
-        values : array of shape (n,)
-            The entry of each pair.
+        users : array of shape (n,), or of shape (n, 2)
+            Ids, of users that the model knows or new ones; or pairs as in `fit`.
+        items : array of shape (n,)
+            Ids of items that the model knows; or, after pairs, the value of each.
+        ratings : array of shape (n,), optional
+            The value of each user and item; it replaces an older one.
 
         Returns
         -------
         PartialSVD
-            A copy that also knows the new rows; this one is unchanged.
+            A copy that also knows the new ratings; this one is unchanged.
         """
         check_is_fitted(self)
-        rows, cols = check_pairs(pairs)
         m, n = self.shape_
-        if (rows < m).any():
-            raise ValueError(
-                f"pairs holds row {rows[rows < m][0]}, which the model has; new rows start at {m}. "
-                "Number them from there, or fit anew for rows whose entries changed."
-            )
-        count = int(rows.max()) + 1 - m if len(rows) else 1
-        rows, cols, values, _ = check_triplets(rows - m, cols, values, (count, n))
-        scaled = (values - self.completed_.mean) / self.completed_.scale
+        ids = self.users_
+        if ids is None:
+            rows, cols = check_pairs(users) if ratings is None else self._places(users, items)
+            values = items if ratings is None else ratings
+            count = max(m, int(rows.max()) + 1 if len(rows) else 0)
+        else:
+            users, items, values = _triplets(users, items, ratings)
+            check_lengths(users, items, values)
+            cols = _known_places("items", self.items_, items)
+            rows = places_of("users", ids, users)
+            new, codes = learned(users[rows < 0])
+            rows = rows.copy()
+            rows[rows < 0] = m + codes
+            ids, count = np.concatenate([ids, new]), m + len(new)
+        rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
+        known = self._with_entries(rows, cols, values, count)
+        changed = np.union1d(rows, np.arange(m, count))
+        some = rows_of_entries(known, changed)
+        scaled = some._replace(values=(some.values - self.completed_.mean) / self.completed_.scale)
         with one_blas_thread():
             rng = np.random.default_rng([self.fold_seed_, m])
-            entries, run = entries_of(rows, cols, scaled, count), row_runner(1)
-            new = self.completed_.with_rows(entries, rng, run)
+            completed = self.completed_.with_rows(scaled, rng, row_runner(1), changed)
         model = copy.copy(self)
-        model.completed_, model.shape_ = new, new.shape
-        model.row_biases_ = new.mean_biases()[0]
+        model.users_ = ids
+        model.completed_, model.shape_ = completed, completed.shape
+        model.row_biases_ = completed.mean_biases()[0]
         # u = (interactions of the row)·V / s, as for every row of the decomposition
         safe = np.where(self.singular_values_ > 0.0, self.singular_values_, np.inf)
-        model.U_ = np.vstack([self.U_, new._times(self.components_.T)[m:] / safe])
-        starts = np.cumsum(np.bincount(rows, minlength=count)) + self.known_starts_[-1]
-        model.known_starts_ = np.concatenate([self.known_starts_, starts])
-        model.known_columns_ = np.concatenate([self.known_columns_, cols.astype(np.uint32)])
+        model.U_ = np.vstack([self.U_, np.zeros((count - m, self.U_.shape[1]))])
+        model.U_[changed] = completed.interactions(changed, self.components_.T) / safe
+        low, high = self.value_range_
+        model.value_range_ = (min(low, float(values.min())), max(high, float(values.max())))
+        model._remember(known)
         return model
+
+    def _with_entries(self, rows: IntArray, cols: IntArray, values: Array, count: int) -> Entries:
+        """All entries with some new ones, which replace others at the same place."""
+        m, n = self.shape_
+        old_rows = np.repeat(np.arange(m), np.diff(self.known_starts_))
+        old = old_rows * n + self.known_columns_.astype(np.int64)
+        stays = ~np.isin(old, rows * n + cols)
+        return entries_of(
+            np.concatenate([old_rows[stays], rows]),
+            np.concatenate([self.known_columns_[stays].astype(np.int64), cols]),
+            np.concatenate([self.known_values_[stays].astype(np.float64), values]),
+            count,
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
+
+
+def _triplets(users: Any, items: Any, ratings: Any) -> tuple[Any, Any, Any]:
+    """Ids and values, of triplets or of pairs and values."""
+    if ratings is None:
+        pairs = np.asarray(users)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(
+                f"pairs has shape {pairs.shape}; give an array of shape (n, 2), the user and the "
+                "item of each value, or users, items and ratings."
+            )
+        users, items, ratings = pairs[:, 0], pairs[:, 1], items
+    return as_ids("users", users), as_ids("items", items), ratings
+
+
+def _known_places(name: str, known: Any, ids: Any) -> IntArray:
+    """Places of ids that must be known."""
+    wanted = as_ids(name, ids)
+    places = places_of(name, known, wanted)
+    unknown = wanted[places < 0]
+    if len(unknown):
+        raise ValueError(
+            f"{len(unknown)} of {len(wanted)} {name} are unknown to the model, first "
+            f"{unknown.tolist()[0]!r}; it knows {len(known)}. Fit it with them, or leave them out."
+        )
+    return places
 
 
 def _best(values: Array, ids: IntArray, scores: Array) -> None:

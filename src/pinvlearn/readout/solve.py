@@ -181,14 +181,15 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     limit = getattr(solver, "limit", np.inf)
     notes: tuple[str, ...] = ()
     alphas = as_path(alpha, factor)
+    smallest = alphas.min()
     if problem.rows is None and len(alphas) > 1:
         alphas, notes = _within_digits(factor, alphas, limit)
-    with watch("choice"):
-        scores, left_out = _judged(problem, factor, alphas)
-    best = 0 if scores is None else best_of(scores, alphas)
+    scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+    if problem.summary is not None and len(alphas) > 1 and found.error > limit:
+        # Rows that could be read again did not help: the best of what needs none.
+        alphas, notes = _within_digits(factor, alphas, limit)
+        scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
     chosen = float(alphas[best])
-    with watch("coef"):
-        found = refined(problem, factor, chosen)
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
     if problem.summary is not None:
         unrefined = quality.shifted and problem.rows is None
@@ -206,7 +207,7 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     notes += found.notes
     if len(alphas) > 1 and factor.spectral is None:
         notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
-    if len(alphas) > 1 and chosen == alphas.min() and chosen > 0.0:
+    if len(alphas) > 1 and chosen == smallest and chosen > 0.0:
         notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)
     return Readout(
         coef=found.coef,
@@ -239,6 +240,24 @@ def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, 
         raise ValueError(_refusal("none of the alphas", np.inf))
     beyond = len(alphas) - len(safe)
     return safe, (f"{beyond} alphas are beyond the summary's digits",) if beyond else ()
+
+
+class Chosen(NamedTuple):
+    """Scores of the alphas and what they come from, which alpha is best, and its solution."""
+
+    scores: Array | None
+    left_out: LeftOut | None
+    best: int
+    found: Refined
+
+
+def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -> Chosen:
+    """Judge the alphas and solve for the best."""
+    with watch("choice"):
+        scores, left_out = _judged(problem, factor, alphas)
+    best = 0 if scores is None else best_of(scores, alphas)
+    with watch("coef"):
+        return Chosen(scores, left_out, best, refined(problem, factor, float(alphas[best])))
 
 
 def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:

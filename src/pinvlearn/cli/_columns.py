@@ -1,0 +1,171 @@
+"""What is done to the columns of a table: said at `fit`, remembered, done again at `predict`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pinvlearn.cli._data import Note, listed
+from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._kinds import (
+    COUNTS,
+    Kind,
+    is_id_name,
+    is_iso_date,
+    kind_of_integers,
+    kind_of_texts,
+)
+from pinvlearn.cli._options import check_columns
+
+REMEMBERED = "recipe_"
+"""The attribute of a saved model that says what was done."""
+
+FEW_ROWS = 10
+"""Tables with fewer rows have no text that looks like an id: hardly anything repeats in them."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user has said of single columns."""
+
+    drop: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    dates: Sequence[str] = ()
+
+    def check(self, there: Sequence[str], target: str | None) -> None:
+        """Refuse columns that are not there, or are the target."""
+        for option, names in (
+            ("--drop", self.drop),
+            ("--id", self.ids),
+            ("--categorical", self.categorical),
+            ("--date", self.dates),
+        ):
+            check_columns(option, names, [name for name in there if name != target])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What `fit` has done to columns."""
+
+    target: str | None = None
+    ids: list[str] = field(default_factory=list)
+    categorical: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def remember(self, model: Any) -> None:
+        """Leave it with a model, to be saved with it."""
+        setattr(model, REMEMBERED, asdict(self))
+
+    def prepared(self, frame: Any) -> Any:
+        """The columns as the model has them: dates as days, categories as texts."""
+        if not isinstance(frame, pd.DataFrame):
+            return frame
+        frame = frame.copy(deep=False)
+        for name in self.dates:
+            if name in frame:
+                frame[name] = _days(frame[name])
+        for name in self.categorical:
+            if name in frame:
+                frame[name] = [as_text(cell) for cell in frame[name]]
+        return frame
+
+
+def recipe_of(model: Any) -> Recipe:
+    """What was done to the columns of a loaded model; nothing, for one that Python has saved."""
+    return Recipe(**getattr(model, REMEMBERED, {}))
+
+
+def arrange(
+    frame: pd.DataFrame, target: str | None, wish: Wish, missing: Sequence[str], note: Note
+) -> tuple[pd.DataFrame, Recipe]:
+    """Leave out what is no input, turn dates into days, and say so."""
+    left = {name: "as asked" for name in wish.drop} | {name: "carried along" for name in wish.ids}
+    dates, looks = list(wish.dates), {}
+    for name in frame.columns:
+        if name in left or name in wish.dates or name in wish.categorical:
+            continue
+        kind = _kind(str(name), frame[name])
+        if kind.word == "date":
+            dates.append(name)
+        elif kind.word == "id" and kind.why == COUNTS and _unnamed(str(name)):
+            left[name] = "it has no name and counts the rows"
+        elif kind.word == "id":
+            looks[name] = kind.why
+        elif kind.word == "text":
+            unique = frame[name].nunique() * 2 > frame[name].count() >= FEW_ROWS
+            if kind.spoilt:
+                _speak_of_spoilt(str(name), kind.why, unique, note)
+            elif unique:
+                left[name] = f"{kind.why}; --categorical keeps it"
+    if left:
+        note(f"left out: {listed(f'{name} ({why})' for name, why in left.items())}")
+    if looks:
+        shown = listed(f"{name} ({why})" for name, why in looks.items())
+        note(f"used as numbers, but look like ids: {shown}; --drop or --id leaves them out")
+    if dates:
+        note(f"dates, taken as days since 1970: {listed(dates)}")
+    recipe = Recipe(target, list(wish.ids), list(wish.categorical), dates, list(missing))
+    return recipe.prepared(frame.drop(columns=list(left))), recipe
+
+
+def _speak_of_spoilt(name: str, why: str, unique: bool, note: Note) -> None:
+    """Numbers with a few texts: categories if they repeat, and else the user must say."""
+    remedy = "Clean them, or say with --missing TEXT that it stands for a missing value"
+    if unique:
+        raise UserError(
+            f"column {name!r} holds {why}. {remedy}; --drop or --categorical {name} is possible "
+            "too."
+        )
+    note(f"column {name} holds {why}, and is taken as categories for that. {remedy}")
+
+
+def _kind(name: str, column: pd.Series) -> Kind:
+    """What a column holds, from its type and, for texts, its cells."""
+    known = column.dropna()
+    if pd.api.types.is_datetime64_any_dtype(column) or _holds_dates(known):
+        return Kind("date")
+    if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return Kind("category")
+    if pd.api.types.is_integer_dtype(column) and len(known):
+        return kind_of_integers(name, known.tolist())
+    if pd.api.types.is_numeric_dtype(column):
+        return Kind("number")
+    return kind_of_texts(name, [as_text(cell) for cell in known])
+
+
+def _holds_dates(known: pd.Series) -> bool:
+    """Whether objects are dates, as Parquet gives them."""
+    return len(known) > 0 and all(hasattr(cell, "isoformat") for cell in known.head(100))
+
+
+def _unnamed(name: str) -> bool:
+    return is_id_name(name) and (not name.strip() or name.startswith(("Unnamed: ", "__index")))
+
+
+def _days(column: pd.Series) -> pd.Series:
+    """Dates as days since 1970, with their fractions."""
+    known = column.notna()
+    iso = all(is_iso_date(str(cell)) for cell in column[known].head(100))
+    try:
+        times = pd.to_datetime(
+            column, format="ISO8601" if iso else "mixed", utc=True, errors="raise"
+        )
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"column {column.name!r} does not hold dates only: {error}. Write them as 2024-12-31, "
+            "or leave cells empty."
+        ) from error
+    since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    return since.astype(float).where(known, np.nan)
+
+
+def as_text(cell: Any) -> Any:
+    """A cell as the text of a category; a whole number read as 7.0 (for want of others) is 7."""
+    if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
+        return np.nan
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
+    return str(int(cell)) if whole else str(cell)

@@ -1,0 +1,139 @@
+"""What a column of a table holds, told from its cells, and why."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from pinvlearn.learners._mixed import MOST_LEVELS, ROWS_PER_LEVEL
+
+MISSING = frozenset(
+    {
+        *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
+        *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?"),
+    }
+)
+"""What pandas takes as missing, and the question mark of the UCI repository."""
+
+EXACT = 2**53
+"""Integers up to here are floats without loss."""
+
+FEW_BAD = 0.02
+"""Up to this share of texts among numbers are pointed out as what spoils a column."""
+
+DIGITS = 6
+"""More than an estimate has."""
+
+COUNTS = "integers that count the rows"
+
+_WHOLE = re.compile(r"[-+]?\d+")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_CODE = re.compile(r"[-+]?0\d+")
+_ID_NAME = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|index|nr|row)$|[a-z](?:Id|ID)$")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column holds.
+
+    `word` is "number", "integer", "category", "text", "id", "date" or "empty"; `why` explains one
+    that is not plain.  `decimals` is the most digits after the point of a number, None where some
+    are written with an exponent; `spoilt` says that a few texts stand among numbers.
+    """
+
+    word: str
+    why: str = ""
+    decimals: int | None = None
+    spoilt: bool = False
+
+
+def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") -> Kind:
+    """What cells of text hold; those that are missing are None."""
+    said = [cell for cell in cells if cell is not None]
+    if not said:
+        return Kind("empty", "no value at all")
+    plain = said if decimal == "." else [cell.replace(decimal, ".") for cell in said]
+    numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in plain)
+    if numbers == len(said):
+        return _kind_of_numbers(name, plain)
+    if all(is_iso_date(cell) for cell in said):
+        return Kind("date", "dates")
+    spoilt = len(said) - numbers
+    if spoilt <= max(1, FEW_BAD * len(said)) and spoilt < numbers:
+        first = next(cell for cell in said if _NUMBER.fullmatch(cell) is None)
+        cells_are = "one cell" if spoilt == 1 else f"{spoilt} cells, first"
+        return Kind("text", f"numbers but for {cells_are} {first!r}", spoilt=True)
+    return kind_of_levels(said)
+
+
+def kind_of_levels(said: Sequence[Any]) -> Kind:
+    """A category, if few levels repeat; else text."""
+    levels = len(set(said))
+    if levels <= MOST_LEVELS and levels * ROWS_PER_LEVEL <= len(said):
+        return Kind("category")
+    return Kind("text", f"{levels} different values in {len(said)} rows")
+
+
+def kind_of_integers(name: str, whole: Sequence[int]) -> Kind:
+    """Quantities, or ids: all different and too large, in a row, or called so."""
+    low, high = min(whole), max(whole)
+    if max(abs(low), abs(high)) > EXACT:
+        return Kind("id", "integers beyond 2^53")
+    different = len(set(whole)) == len(whole) and len(whole) > 2
+    if different and all(b - a == 1 for a, b in zip(whole, whole[1:], strict=False)):
+        return Kind("id", COUNTS)
+    if different and is_id_name(name):
+        return Kind("id", "integers that are all different")
+    return Kind("integer", decimals=0)
+
+
+def is_number(cell: str, decimal: str = ".") -> bool:
+    """Whether a cell is a finite number."""
+    plain = cell if decimal == "." else cell.replace(decimal, ".")
+    return _NUMBER.fullmatch(plain) is not None
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column is called like an id, or not at all."""
+    return not name.strip() or name.startswith("Unnamed: ") or _ID_NAME.search(name) is not None
+
+
+def is_iso_date(cell: str) -> bool:
+    """Whether it is a date, or a date and time, as ISO 8601 writes them."""
+    if _ISO.fullmatch(cell) is None:
+        return False
+    try:
+        datetime.fromisoformat(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _kind_of_numbers(name: str, plain: Sequence[str]) -> Kind:
+    if any(_CODE.fullmatch(cell) for cell in plain):
+        kind = kind_of_levels(plain)
+        return Kind(kind.word, "digits with leading zeros")
+    if all(_WHOLE.fullmatch(cell) for cell in plain):
+        return kind_of_integers(name, [int(cell) for cell in plain])
+    if any("e" in cell.lower() for cell in plain):
+        return Kind("number")
+    return Kind("number", decimals=max(len(cell.partition(".")[2]) for cell in plain))
+
+
+def written(value: float, kind: Kind, decimal: str = ".") -> str:
+    """A number as the cells of its column are written."""
+    if kind.word == "integer":
+        return str(int(value))
+    if kind.decimals is None:
+        text = f"{value:.6g}"
+    elif kind.decimals <= DIGITS:
+        text = f"{value:.{kind.decimals}f}"
+    else:
+        text = np.format_float_positional(float(f"{value:.{DIGITS}g}"), trim="-")
+    if float(text) == 0.0:
+        text = text.lstrip("-")
+    return text if decimal == "." else text.replace(".", decimal)

@@ -1,0 +1,116 @@
+"""Predictions for the rows of a table, with what belongs beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from pinvlearn.cli import _labels, _model
+from pinvlearn.cli._columns import recipe_of
+from pinvlearn.cli._data import OWN_TARGET, Data, Note, as_labels, as_quantities, texts_of
+from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._options import check_columns
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What to write beside the predictions."""
+
+    proba: bool = False
+    interval: float | None = None
+    top: int | None = None
+    ids: Sequence[str] = ()
+
+    def check(self, model: Any, path: Any) -> None:
+        """Refuse what a model cannot give, before any row is read."""
+        if self.proba and not hasattr(model, "predict_proba"):
+            raise UserError(
+                f"--proba needs a classifier with probabilities; {path} has none.", USAGE
+            )
+        if self.interval is not None:
+            if not 0.0 < self.interval < 1.0:
+                raise UserError(
+                    f"--interval is {self.interval:g}; give a share between 0 and 1, such as 0.9.",
+                    USAGE,
+                )
+            if not hasattr(_learner(model), "predict_interval"):
+                raise UserError(f"--interval needs a regressor that was fitted with leave-one-out; "
+                                f"{path} is none.", USAGE)  # fmt: skip
+        if self.top is not None and not _labels.has_top_k(model):
+            raise UserError(
+                f"--top needs a model fitted with --model fastpi; {path} is not.", USAGE
+            )
+
+
+def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFrame:
+    """One row for each of `data`: ids, prediction, and what was asked for beside it."""
+    recipe = recipe_of(model)
+    inputs, ids = data, pd.DataFrame(index=range(data.X.shape[0]))
+    if isinstance(data.X, pd.DataFrame):
+        check_columns("--id", beside.ids, data.X.columns)
+        there = [name for name in dict.fromkeys([*recipe.ids, *beside.ids]) if name in data.X]
+        absent = [name for name in recipe.ids if name not in data.X]
+        if absent:
+            note(f"the data lacks the ids that fit has named: {', '.join(absent)}")
+        ids = texts_of(data, there)
+        inputs = Data(recipe.prepared(data.X), data.y)
+    elif beside.ids:
+        raise UserError("--id names a column; sparse data has none.", USAGE)
+    X = _model.inputs_for(model, inputs, note)
+    if X.shape[0] == 0:
+        return _nothing(model, beside, ids)
+    if beside.top is not None or _labels.predicts_labels(model):
+        return pd.concat([ids, _labels.top_labels(model, X, beside.top)], axis=1)
+    found = pd.DataFrame({"prediction": model.predict(X)})
+    _note_score(model, recipe.target, data, found["prediction"].to_numpy(), note)
+    if beside.interval is not None:
+        found["low"], found["high"] = _learner(model).predict_interval(
+            _before_learner(model, X), beside.interval
+        )
+    if beside.proba:
+        found[[f"p_{label}" for label in model.classes_]] = model.predict_proba(X)
+    return pd.concat([ids, found], axis=1)
+
+
+def _nothing(model: Any, beside: Beside, ids: pd.DataFrame) -> pd.DataFrame:
+    names = ["prediction"]
+    names += ["low", "high"] if beside.interval is not None else []
+    names += [f"p_{label}" for label in model.classes_] if beside.proba else []
+    return pd.DataFrame(columns=[*ids.columns, *names])
+
+
+def _note_score(model: Any, target: str | None, data: Data, found: Any, note: Note) -> None:
+    """How good the predictions are, where the data has the target too."""
+    name = "the targets of the file"
+    if isinstance(data.X, pd.DataFrame) and target in data.X:
+        y, name = data.X[target], f"the target {target!r}"
+    elif data.y is not None and target in (None, OWN_TARGET) and not sparse.issparse(data.y):
+        y = pd.Series(data.y)
+    else:
+        return
+    known = y.notna().to_numpy()
+    if not known.any():
+        return
+    y, found = y[known], found[known]
+    if hasattr(model, "classes_"):
+        right = np.mean(as_labels(y, least=1).astype(str) == found.astype(str))
+        note(f"accuracy {right:.4g} on {len(y)} rows, by {name}")
+        return
+    truth = as_quantities(y)
+    left = truth - found
+    said = f"RMSE {np.sqrt(np.mean(left**2)):.4g}"
+    if np.var(truth) > 0.0:
+        said += f", R² {1.0 - np.mean(left**2) / np.var(truth):.4g}"
+    note(f"{said} on {len(y)} rows, by {name}")
+
+
+def _learner(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _before_learner(model: Any, X: Any) -> Any:
+    """Rows as the last step of a Pipeline takes them."""
+    return model[:-1].transform(X) if hasattr(model, "steps") and len(model.steps) > 1 else X

@@ -1,0 +1,148 @@
+"""What a command reads: a file or a pipe, its ending, its bytes and its text."""
+
+import codecs
+import gzip
+import hashlib
+import io
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pinvlearn._core.files import why_no_file
+from pinvlearn.cli._errors import USAGE, UserError
+
+STDIN = Path("-")
+GZIP = b"\x1f\x8b"
+MAGIC = {
+    b"PAR1": ".parquet",
+    b"PK\x03\x04": ".npz",
+    b"\x93NUMPY": ".npy",
+    b"%%MatrixMarket": ".mtx",
+}
+"""How what comes through a pipe, which has no ending, begins; anything else is CSV."""
+
+BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How text is written: its encoding, UTF-8 unless a mark at the start says other, its decimal
+    point, and what else stands for a missing value."""
+
+    encoding: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
+
+    def also(self, missing: Iterable[str]) -> "Reading":
+        """The same with more marks of missing values."""
+        return replace(self, missing=(*self.missing, *missing))
+
+
+AS_USUAL = Reading()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or all that has come through a pipe."""
+
+    path: Path
+    suffix: str
+    piped: bytes | None = None
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return "standard input" if self.path == STDIN else str(self.path)
+
+    def contents(self) -> bytes:
+        """All bytes, unpacked."""
+        raw = self.path.read_bytes() if self.piped is None else self.piped
+        return gzip.decompress(raw) if raw[:2] == GZIP else raw
+
+    def opened(self) -> "Path | io.BytesIO":
+        """What readers of binary formats take."""
+        return self.path if self.piped is None else io.BytesIO(self.contents())
+
+    def digest(self) -> str:
+        """A name for the rows: told from the bytes, so that a file is counted once."""
+        if self.piped is not None:
+            return hashlib.sha256(self.piped).hexdigest()[:16]
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+    def text(self) -> "Text":
+        """The contents as text."""
+        raw = self.contents()
+        encoding = _codec(self.reading.encoding, raw)
+        try:
+            return Text(raw.decode(encoding), encoding)
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{self.name} is not written in {encoding}: byte {raw[error.start]:#04x} at "
+                f"{error.start}. Say how it is written with --encoding, such as latin-1."
+            ) from error
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text and how it is encoded; a mark of the byte order stays its first character."""
+
+    whole: str
+    encoding: str
+
+    @property
+    def start(self) -> int:
+        """Where it begins after that mark."""
+        return int(self.whole.startswith("\ufeff"))
+
+
+def source(path: Path, endings: Iterable[str], reading: Reading = AS_USUAL) -> Source:
+    """Where to read from; refuses what is not there, and endings that tell no known format."""
+    if path == STDIN or path.is_fifo() or path.is_char_device():
+        raw = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        inner = gzip.decompress(raw) if raw[:2] == GZIP else raw
+        suffix = next((end for start, end in MAGIC.items() if inner.startswith(start)), ".csv")
+        name = Source(path, suffix).name
+    else:
+        if not path.is_file():
+            raise UserError(
+                f"{path} {why_no_file(path)}. Give the name of a file with data.", USAGE
+            )
+        raw, name = None, str(path)
+        suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix not in endings:
+        raise UserError(
+            f"{name} ends in {suffix or 'nothing'!r}; the ending tells the format and must be one "
+            f"of {', '.join(endings)}. Rename or convert the file.",
+            USAGE,
+        )
+    if (path.stat().st_size if raw is None else len(raw)) == 0:
+        raise UserError(f"{name} is empty. Give a file with at least a few rows.")
+    return Source(path, suffix, raw, reading)
+
+
+def _codec(wanted: str | None, raw: bytes) -> str:
+    marked = next((name for bom, name in BOMS.items() if raw.startswith(bom)), None)
+    if wanted is None:
+        return marked or "utf-8"
+    try:
+        name = codecs.lookup(wanted).name
+    except LookupError as error:
+        raise UserError(
+            f"--encoding is {wanted!r}, which is not known; give utf-8, latin-1, cp1252, utf-16 or "
+            "another name that Python knows.",
+            USAGE,
+        ) from error
+    # With these Python drops the mark, which must stay in what is written again.
+    return {"utf-8-sig": "utf-8", "utf-16": marked or "utf-16-le"}.get(name, name)
+
+
+def delimiter(header: str, suffix: str, reading: Reading = AS_USUAL) -> str:
+    """What separates the names of a first line."""
+    if suffix == ".tsv":
+        return "\t"
+    plain = "".join(header.split('"')[::2])  # what is within quotes does not count
+    order = (";", ",", "\t", "|") if reading.decimal == "," else (",", ";", "\t", "|")
+    return next((mark for mark in order if mark in plain), ",")

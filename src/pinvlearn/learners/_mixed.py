@@ -1,0 +1,176 @@
+"""Frames of numbers, integers, truth values and categories as a matrix with gaps, and back.
+
+pandas and polars are told apart by what their frames can do; neither is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pinvlearn._core.arrays import Array
+
+MOST_LEVELS, ROWS_PER_LEVEL = 100, 2
+"""More levels than this, or fewer rows for each on average, and strings are taken as texts."""
+
+KINDS = {"f": "number", "i": "integer", "u": "integer", "b": "category", "O": "text"}
+"""What columns hold, by NumPy's letter for their type; anything else is "other"."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a frame and its inputs, `start` … `stop` - 1 of the matrix.
+
+    `kind` is "number", "integer" or "category", or else "text", "other" or "empty", which have no
+    input; `levels` are those of a category, and smallest and largest of integers.
+    """
+
+    name: Any
+    kind: str
+    levels: list[Any]
+    start: int
+    stop: int
+
+    @property
+    def inputs(self) -> slice:
+        """Its place among the inputs."""
+        return slice(self.start, self.stop)
+
+
+def is_mixed(X: Any) -> bool:
+    """Whether X is a frame in memory for which no matrix of floats can stand."""
+    if not hasattr(X, "columns") or not (hasattr(X, "iloc") or hasattr(X, "with_columns")):
+        return False
+    return any(
+        letter not in "fiu" or (letter in "iu" and bool(_empty(series).any()))
+        for letter, series in ((_letter(series.dtype), series) for series in _series(X))
+    )
+
+
+def describe(X: Any, missing_values: Any) -> list[Column]:
+    """What the columns of a frame hold."""
+    found: list[Column] = []
+    at = 0
+    for name, series in zip(X.columns, _series(X), strict=True):
+        letter, gaps = _letter(series.dtype), _gaps(series, missing_values)
+        kind, levels = KINDS.get(letter, "other"), []
+        if kind in ("category", "text"):
+            levels = _levels(_cells(series), gaps)
+            declared = letter == "b" or str(series.dtype).lower().startswith(("cat", "enum"))
+            enough = declared or len(levels) * ROWS_PER_LEVEL <= int((~gaps).sum())
+            kind = "category" if enough and len(levels) <= MOST_LEVELS else "text"
+        kind = "empty" if gaps.all() else kind
+        if kind == "integer":
+            whole = [cell for cell, gap in zip(_cells(series), gaps, strict=True) if not gap]
+            levels = [int(min(whole)), int(max(whole))]
+        width = {"category": len(levels), "number": 1, "integer": 1}.get(kind, 0)
+        found.append(Column(name, kind, levels if width else [], at, at + width))
+        at += width
+    return found
+
+
+def as_matrix(X: Any, columns: Sequence[Column], missing_values: Any) -> Array:
+    """Numbers as they are and an indicator for every level; NaN where a cell is missing."""
+    matrix = np.full((len(X), columns[-1].stop if columns else 0), np.nan)
+    for column, series in zip(columns, _series(X), strict=True):
+        if column.stop == column.start:
+            continue
+        known = ~_gaps(series, missing_values)
+        if column.kind == "category":
+            place = {level: at for at, level in enumerate(column.levels)}
+            cells = [place.get(cell, -1) for cell, there in zip(_cells(series), known, strict=True)
+                     if there]  # fmt: skip
+            block = np.array(cells, dtype=np.intp)[:, None] == np.arange(len(column.levels))
+        else:
+            block = _numbers(column.name, series)[known, None]
+        matrix[known, column.inputs] = block
+    return matrix
+
+
+def missing_rows(X: Any, columns: Sequence[Column], missing_values: Any) -> list[list[int]]:
+    """For every column, the rows in which it is missing."""
+    return [np.flatnonzero(_gaps(series, missing_values)).tolist() for series in _series(X)]
+
+
+def with_cells(X: Any, name: Any, rows: list[int], values: list[Any]) -> Any:
+    """A frame with some cells of a column replaced, its type kept."""
+    series = X[name]
+    if hasattr(X, "iloc"):
+        X, series = X.copy(), series.copy()
+        series.iloc[rows] = values
+        X[name] = series
+        return X
+    cells = series.to_list()
+    for row, value in zip(rows, values, strict=True):
+        cells[row] = value
+    return X.with_columns(type(series)(name, cells, dtype=series.dtype))
+
+
+def with_columns(X: Any, names: Sequence[Any], matrix: Array) -> Any:
+    """A frame with further columns of numbers."""
+    added = dict(zip(names, matrix.T, strict=True))
+    if hasattr(X, "iloc"):
+        return X.assign(**added)
+    return X.with_columns(**{name: type(X.to_series(0))(name, own) for name, own in added.items()})
+
+
+def _series(X: Any) -> Iterator[Any]:
+    if hasattr(X, "iloc"):
+        return (X.iloc[:, at] for at in range(X.shape[1]))
+    return iter(X.iter_columns())
+
+
+def _cells(series: Any) -> list[Any]:
+    return list(series.to_list())
+
+
+def _empty(series: Any) -> npt.NDArray[np.bool_]:
+    if hasattr(series, "isna"):
+        return np.asarray(series.isna(), dtype=bool)
+    empty = np.asarray(series.is_null(), dtype=bool)
+    return empty | np.asarray(series.is_nan().fill_null(True)) if series.dtype.is_float() else empty
+
+
+def _gaps(series: Any, missing_values: Any) -> npt.NDArray[np.bool_]:
+    """Where a column is empty, NaN, or holds the value that stands for a missing one."""
+    gaps = _empty(series)
+    if not _is_nan(missing_values):
+        gaps = gaps | np.array([bool(not gap and cell == missing_values)
+                          for cell, gap in zip(_cells(series), gaps, strict=True)])  # fmt: skip
+    return gaps
+
+
+def _is_nan(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def _letter(dtype: Any) -> str:
+    """NumPy's letter for a kind of values; "O" for strings, categories and objects."""
+    if hasattr(dtype, "kind"):
+        return str(dtype.kind)
+    tests = {"is_float": "f", "is_integer": "i", "is_temporal": "M", "is_nested": "V"}
+    found = [letter for test, letter in tests.items() if getattr(dtype, test)()]
+    return found[0] if found else "b" if str(dtype) == "Boolean" else "O"
+
+
+def _levels(cells: list[Any], gaps: npt.NDArray[np.bool_]) -> list[Any]:
+    """Different values, in an order that does not depend on that of the rows."""
+    different = {cell for cell, gap in zip(cells, gaps, strict=True) if not gap}
+    return sorted(different, key=lambda cell: (type(cell).__name__, cell))
+
+
+def _numbers(name: Any, series: Any) -> Array:
+    try:
+        if hasattr(series, "isna"):
+            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            numbers = series.cast(float).to_numpy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {name!r} held numbers in fit, but now: {error}") from error
+    if np.isinf(numbers).any():
+        raise ValueError(f"column {name!r} contains infinity. Replace it by a finite number.")
+    return np.asarray(numbers)

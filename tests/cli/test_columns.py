@@ -1,0 +1,204 @@
+"""What is done to columns: said by `fit`, and done again by `predict`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pinvlearn
+from commands import SMALL, fails, ok
+from pinvlearn.cli._columns import recipe_of
+
+ROWS = 120
+
+
+@pytest.fixture
+def base() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(ROWS)
+
+
+@pytest.fixture
+def frame(base) -> pd.DataFrame:
+    """A number, and the class that follows from it."""
+    return pd.DataFrame({"a": base.round(3), "kind": np.where(base > 0, "high", "low")})
+
+
+def fit(frame: pd.DataFrame, *args: object, index: bool = False):
+    frame.to_csv("t.csv", index=index)
+    return ok("fit", "t.csv", "--target", "kind", *SMALL, "--json", "--force", *args)
+
+
+def columns(result) -> int:
+    return json.loads(result.stdout)["columns"]
+
+
+def test_all_levels_are_used(base) -> None:
+    """Fifty of two hundred used to be all that had an input of their own."""
+    city = np.arange(1200) % 200
+    frame = pd.DataFrame(
+        {"city": [f"c{i}" for i in city], "kind": np.where(city % 7 < 3, "x", "y")}
+    )
+    frame.to_csv("t.csv", index=False)
+    result = ok("fit", "t.csv", "--target", "kind", "--model", "linear", "--alpha", "0.01")
+    assert "taken as categories: city (200 levels)" in result.stderr
+    assert "share one input" not in result.stderr
+    predicted = ok("predict", "model.skops", "t.csv").stdout.split()[1:]
+    assert predicted == frame["kind"].tolist()
+
+
+def test_pooled_levels_are_said() -> None:
+    city = np.arange(3000) % 1001
+    frame = pd.DataFrame({"city": [f"c{i}" for i in city], "kind": np.where(city % 2, "x", "y")})
+    result = fit(frame, "--alpha", "1")
+    assert "of more than 1000 levels the rarest share one input: city (2)" in result.stderr
+
+
+def test_unseen_levels_are_said(frame) -> None:
+    frame["colour"] = np.where(np.arange(ROWS) % 2, "red", "blue")
+    fit(frame)
+    frame.loc[[3, 4], "colour"] = "violet"
+    frame.to_csv("new.csv", index=False)
+    said = ok("predict", "model.skops", "new.csv").stderr
+    assert "colour has levels that the model has not seen, in 2 rows, first 'violet'" in said
+
+
+def test_dates_are_said_and_taken_as_days(frame, base) -> None:
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta((1000 * base).round(), unit="D")
+    frame["when"], frame["a"] = days, 1.0
+    for ending in ("csv", "parquet"):
+        if ending == "csv":
+            frame.assign(when=days.strftime("%Y-%m-%d")).to_csv("t.csv", index=False)
+        else:
+            frame.to_parquet("t.parquet")
+        args = ("--target", "kind", *SMALL, "--json", "--force")
+        result = ok("fit", f"t.{ending}", *args)
+        assert "dates, taken as days since 1970: when" in result.stderr
+        assert json.loads(result.stdout)["leave_one_out_accuracy"] > 0.9
+        predicted = ok("predict", "model.skops", f"t.{ending}").stdout.split()[1:]
+        assert np.mean(np.array(predicted) == frame["kind"]) > 0.9
+
+
+def test_dates_that_are_not_iso_need_to_be_named(frame, base) -> None:
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta((1000 * base).round(), unit="D")
+    frame["when"] = days.strftime("%d %B %Y")
+    assert "left out: when" in fit(frame).stderr
+    result = fit(frame, "--date", "when")
+    assert "taken as days since 1970: when" in result.stderr
+    assert recipe_of(pinvlearn.load("model.skops")).dates == ["when"]
+    frame.loc[5, "when"] = "yesterday or so"
+    frame.to_csv("t.csv", index=False)
+    message = fails(1, "fit", "t.csv", "--target", "kind", "--date", "when")
+    assert "column 'when' does not hold dates only" in message
+
+
+def test_an_index_without_a_name_is_left_out(frame) -> None:
+    result = fit(frame, index=True)
+    assert "left out: Unnamed: 0 (it has no name and counts the rows)" in result.stderr
+    assert columns(result) == 1
+    frame.to_csv("new.csv", index=False)
+    ok("predict", "model.skops", "new.csv")
+
+
+def test_columns_that_look_like_ids_are_said(frame) -> None:
+    frame["customer_id"] = np.random.default_rng(1).permutation(ROWS) + 1000
+    frame["name"] = [f"n{i}" for i in range(ROWS)]
+    result = fit(frame)
+    assert "left out: name (120 different values in 120 rows; --categorical keeps" in result.stderr
+    assert "look like ids: customer_id (integers that are all different); --drop" in result.stderr
+    assert columns(result) == 2
+    assert columns(fit(frame, "--categorical", "name", "--drop", "customer_id")) == 2
+
+
+def test_ids_are_carried_into_predictions_as_they_are_written(frame) -> None:
+    frame["code"] = [f"{i:05d}" for i in range(ROWS)]
+    frame["large"] = 2**60 + np.arange(ROWS)
+    result = fit(frame, "--id", "code", "--id", "large")
+    assert "code (carried along), large (carried along)" in result.stderr
+    lines = ok("predict", "model.skops", "t.csv").stdout.splitlines()
+    assert lines[0] == "code,large,prediction"
+    assert lines[8].startswith(f"00007,{2**60 + 7},")
+    frame.drop(columns="large").to_csv("new.csv", index=False)
+    said = ok("predict", "model.skops", "new.csv", "--id", "a")
+    assert "lacks the ids that fit has named: large" in said.stderr
+    assert said.stdout.startswith("code,a,prediction\n00000,")
+
+
+def test_numbers_as_categories(frame) -> None:
+    frame["size"] = np.where(frame["kind"] == "high", 2, 7)
+    frame.loc[3, "size"] = np.nan
+    result = fit(frame, "--categorical", "size")
+    assert "taken as categories: size (2 levels)" in result.stderr
+    frame.assign(size=2).to_csv("new.csv", index=False)
+    assert "not seen" not in ok("predict", "model.skops", "new.csv").stderr
+
+
+def test_one_text_among_numbers_is_said(frame) -> None:
+    frame["a"] = frame["a"].astype(object)
+    frame.loc[4, "a"] = "n/k"
+    frame.to_csv("t.csv", index=False)
+    message = fails(1, "fit", "t.csv", "--target", "kind")
+    assert "column 'a' holds numbers but for one cell 'n/k'" in message
+    assert "--missing TEXT" in message
+    result = fit(frame, "--missing", "n/k")
+    assert json.loads(result.stdout)["leave_one_out_accuracy"] > 0.9
+    ok("predict", "model.skops", "t.csv")  # which remembers what stands for a missing value
+    frame["few"] = np.arange(ROWS) % 5
+    frame["few"] = frame["few"].astype(object).where(np.arange(ROWS) != 7, "oops")
+    said = fit(frame, "--drop", "a").stderr
+    assert "column few holds numbers but for one cell 'oops', and is taken as categories" in said
+
+
+def test_repeated_names_are_said() -> None:
+    rows = [f"{i % 7},{i % 5},{'x' if i % 2 else 'y'}" for i in range(40)]
+    Path("t.csv").write_text("\n".join(["a,a,kind", *rows]))
+    result = ok("fit", "t.csv", "--target", "kind", *SMALL)
+    assert "repeated column names: a (2 times); the later ones are called NAME.1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--drop", "b"), "--drop: there is no column 'b'; there are a"),
+        (("--id", "kind"), "--id: there is no column 'kind'; there are a"),
+        (("--categorical", "b"), "--categorical: there is no column"),
+        (("--date", "b"), "--date: there is no column"),
+    ],
+)
+def test_columns_that_are_not_there(frame, options, message) -> None:
+    frame.to_csv("t.csv", index=False)
+    assert message in fails(2, "fit", "t.csv", "--target", "kind", *options)
+
+
+def test_large_values_are_named(frame) -> None:
+    frame["a"] *= 1e300
+    frame.to_csv("t.csv", index=False)
+    message = fails(1, "fit", "t.csv", "--target", "kind")
+    assert "column 'a' holds" in message
+    assert "e+300, and squares of numbers above 1e+150" in message
+    frame.assign(kind=frame["a"]).to_csv("t.csv", index=False)
+    args = ("--target", "kind", "--drop", "a")
+    frame.assign(kind=frame["a"], b=1.0).to_csv("t.csv", index=False)
+    assert "the target holds" in fails(1, "fit", "t.csv", *args)
+
+
+def test_text_of_other_kinds(frame) -> None:
+    text = frame.to_csv(index=False, sep=";", decimal=",").replace("high", "größer")
+    Path("t.csv").write_bytes(text.encode("cp1252"))
+    args = ("--encoding", "cp1252", "--decimal", ",")
+    said = ok("fit", "t.csv", "--target", "kind", *SMALL, *args, "--json").stdout
+    assert json.loads(said)["leave_one_out_accuracy"] > 0.9
+    assert "größer" in ok("predict", "model.skops", "t.csv", *args).stdout
+    assert "--decimal is 'x'; give . or ," in fails(2, "predict", "model.skops", "t.csv",
+                                                    "--decimal", "x")  # fmt: skip
+
+
+def test_through_pipes(frame) -> None:
+    text = frame.to_csv(index=False)
+    ok("fit", "-", "--target", "kind", *SMALL, input=text)
+    Path("t.csv").write_text(text)
+    assert (
+        ok("predict", "model.skops", "-", input=text).stdout
+        == ok("predict", "model.skops", "t.csv").stdout
+    )

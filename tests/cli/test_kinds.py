@@ -1,0 +1,48 @@
+"""What a column holds, told from its cells."""
+
+import pytest
+
+from pinvlearn.cli._kinds import Kind, kind_of_texts, written
+
+
+@pytest.mark.parametrize(
+    ("cells", "word"),
+    [
+        (["1.5", "2", "3e2"], "number"),
+        (["1", "2", "2", "7"], "integer"),
+        (["01", "02", "01", "02"], "category"),
+        (["1", "2", "3", "4"], "id"),
+        (["9007199254740993", "1"], "id"),
+        (["2020-01-01", "2020-02-03 10:00"], "date"),
+        (["2020-13-01", "2020-13-01"], "category"),
+        (["yes", "no", "yes", "no"], "category"),
+        (["yes", "no", "maybe"], "text"),
+        ([None, None], "empty"),
+        (["1,5", "2,5"], "text"),
+    ],
+)
+def test_kinds(cells, word) -> None:
+    assert kind_of_texts("x", cells).word == word
+
+
+def test_kinds_by_name_and_decimal() -> None:
+    assert kind_of_texts("user_id", ["9", "4", "7"]).word == "id"
+    assert kind_of_texts("", ["9", "4", "7"]).word == "id"
+    assert kind_of_texts("liquid", ["9", "4", "7"]).word == "integer"
+    assert kind_of_texts("x", ["1,5", "2,25"], ",") == Kind("number", decimals=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (1.006, 2, "1.01"),
+        (-0.001, 2, "0.00"),
+        (0.123456789, 9, "0.123457"),
+        (1e-9, 12, "0.000000001"),
+        (123456789.123, 9, "123457000"),
+        (0.5, None, "0.5"),
+        (1.5e-12, None, "1.5e-12"),
+    ],
+)
+def test_numbers_as_their_column_has_them(value, decimals, text) -> None:
+    assert written(value, Kind("number", decimals=decimals)) == text
