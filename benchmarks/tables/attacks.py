@@ -45,7 +45,10 @@ def run(args: argparse.Namespace) -> Result:
         if done.returncode not in (0, 1):  # 1: some failed, which is what is counted
             raise SystemExit(f"pytest ended with status {done.returncode}")
         records = read_report(report)
-    return Result(settings_of(args), [table(records)], findings(records), records=records)
+    found = findings(records)
+    if args.files:
+        found.append(f"Not all attacks were run, only {', '.join(args.files)}.")
+    return Result(settings_of(args), [table(records)], found, records=records)
 
 
 def read_report(path: Path) -> list[Record]:
