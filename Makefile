@@ -16,6 +16,8 @@ $(TESTS): export OMP_NUM_THREADS = 1
 $(TESTS): export MKL_NUM_THREADS = 1
 $(TESTS): export VECLIB_MAXIMUM_THREADS = 1
 $(TESTS): export MPLBACKEND = agg
+# Tests start processes, each of which would compile the package again where nothing is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/extras-cli,plot
 	$(BIN)/pinvlearn compare
@@ -23,7 +25,7 @@ demo: $(VENV)/extras-cli,plot
 test: $(VENV)/group-test
 	$(PYTEST)
 
-# Every case of every product table, of which `make test` takes all pairs.
+# Every case of every table, of which `make test` takes a part: of products, all pairs.
 test-all: $(VENV)/group-test
 	$(PYTEST) -m "not spark and not faults and not attacks and not browser"
 

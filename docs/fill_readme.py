@@ -1,7 +1,7 @@
-"""Fill the marked blocks of README.md with tables from benchmarks/results.
+"""Fill the marked blocks of README.md and draw its picture, from benchmarks/results.
 
-``python docs/fill_readme.py`` writes, ``--check`` only says (exit status 1) whether the README is
-behind the results. A block without a stored result gets a sentence and no figures.
+``python docs/fill_readme.py`` writes, ``--check`` only says (exit status 1) whether the README or
+the picture is behind the results. A block without a stored result gets a sentence and no figures.
 """
 
 import argparse
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from headline import headline  # noqa: E402
 
 from benchmarks.render import format_cell  # noqa: E402
 
@@ -22,14 +24,14 @@ BLOCK = re.compile(
 )
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "speed-learning": (
+    "speed-loo": (
         "data set",
-        "LAPACK, seconds",
-        "LAPACK, accuracy",
-        "adaptive",
-        "adaptive-flat",
-        "auto",
-        "sklearn ridge",
+        "kernels",
+        "one fit, seconds",
+        "path (mse) / one fit",
+        "RidgeCV / one fit",
+        "alpha by path",
+        "alpha by RidgeCV",
     ),
 }
 """Columns shown of a result's table, those that it has; all of them where none are named."""
@@ -61,7 +63,7 @@ def table(name: str, content: Mapping[str, Any], number: int) -> str:
     notes = " ".join(shown["notes"])
     return "\n".join(
         [
-            f"{content['title'].capitalize()}; {shown['caption']}:",
+            f"{shown['caption']}:",
             "",
             *(f"| {' | '.join(cells)} |" for cells in lines),
             "",
@@ -71,17 +73,30 @@ def table(name: str, content: Mapping[str, Any], number: int) -> str:
     )
 
 
+def made(root: Path) -> dict[Path, str]:
+    """What the files must hold."""
+    results, readme = root / "benchmarks" / "results", root / "README.md"
+    return {
+        readme: filled(readme.read_text(encoding="utf-8"), results),
+        root / "docs" / "_static" / "headline.svg": headline(results),
+    }
+
+
+def is_current(path: Path, text: str) -> bool:
+    """Whether a file holds that already."""
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
 def main() -> int:
-    """Write the README, or check it."""
+    """Write the files, or check them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing, fail if outdated")
     arguments = parser.parse_args()
-    readme = ROOT / "README.md"
-    before = readme.read_text(encoding="utf-8")
-    after = filled(before, ROOT / "benchmarks" / "results")
+    outdated = {path: text for path, text in made(ROOT).items() if not is_current(path, text)}
     if arguments.check:
-        return int(before != after)
-    readme.write_text(after, encoding="utf-8")
+        return int(bool(outdated))
+    for path, text in outdated.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

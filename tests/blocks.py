@@ -25,6 +25,20 @@ Y = np.array(list("abcdefg"))[np.where(BLOCK == 4, 2, CODES)]
 
 ESTIMATOR = ELMClassifier(20, alpha=1e-3, random_state=0)
 
+WRONG = {
+    "text": ((np.full((5, 4), "a"), Y[:5]), "convert"),
+    "columns": ((X[:5, :3], Y[:5]), "X has 3 features"),
+    "dimensions": ((X[:5, 0], Y[:5]), "Expected 2D array"),
+    "targets": ((X[:5], np.arange(5.0) + 0.5), "Unknown label type"),
+    "lengths": ((X[:5], Y[:4]), "X has 5 rows, y 4|inconsistent numbers of samples"),
+    "weights": ((X[:5], Y[:5], np.full(5, -1.0)), "negative"),
+    "weights of another length": ((X[:5], Y[:5], np.ones(3)), "3"),
+    "classes": ((X[:5], np.arange(5)), "different types"),
+    "parts": ((X[:5],), "a tuple of 1 was given"),
+    "kind": ("rows", "a str was given"),
+}
+"""Blocks that do not fit the others, and what the message must say beside their number."""
+
 
 def blocks(*columns):
     """The blocks as tuples, (X, y) unless other columns are given."""

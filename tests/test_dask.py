@@ -1,6 +1,7 @@
 """Dask: the bits of a serial fit, from any collection (lost workers are in test_faults.py)."""
 
 import pickle
+import re
 import subprocess
 import sys
 
@@ -22,6 +23,7 @@ from blocks import (
     NAMES,
     SIZES,
     STARTS,
+    WRONG,
     W,
     X,
     Y,
@@ -215,6 +217,19 @@ def test_a_bad_entry_is_named(scheduler):
     named = [dask.delayed((pd.DataFrame(x, columns=NAMES), y)) for x, y in blocks(damaged, Y)]
     with pytest.raises(ValueError, match=r"1\): X contains NaN.*row 0, column 3 \('d'\)"):
         pinvlearn.dask.fit(ESTIMATOR, named)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("name", WRONG)
+def test_a_bad_block_is_named_whatever_is_wrong_with_it(name, place):
+    if place == 0 and name in ("columns", "weights", "weights of another length", "classes"):
+        return  # which the first block decides, or does not look at
+    given = blocks()[:4]
+    wrong, message = WRONG[name]
+    given[place] = wrong
+    with pytest.raises((TypeError, ValueError), match=message) as raised:
+        pinvlearn.dask.fit(ESTIMATOR, list(map(dask.delayed, given)), source="rows")
+    assert re.match(rf"block (\('rows', )?{place}\)?(:| and) ", str(raised.value))
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "report/page.py": "report/test_write.py",
     "report/sections.py": "report/test_write.py",
     "summaries/moments.py": "summaries/test_products.py",
+    "summaries/record.py": "attacks/test_resume.py",
     "summaries/triangle.py": "summaries/test_gram.py",
 }
 """Modules that are tested through another door: module → where, below tests."""

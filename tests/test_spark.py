@@ -155,6 +155,18 @@ def test_a_bad_entry_is_named(spark):
         pinvlearn.spark.fit(ESTIMATOR, spark.createDataFrame(table(c=damaged)), **COLUMNS)
 
 
+def test_names_with_dots_and_backticks(spark):
+    """Which Spark would take for parts of structures, and for quotes."""
+    names = {"a": "a.b", "b": "b`c", "y": "y.z", "block": "the.block", "row": "the row"}
+    dotted = table().rename_columns([names.get(name, name) for name in table().column_names])
+    columns = {"features": ["a.b", "b`c", "c", "d"], "label": "y.z"}
+    model = pinvlearn.spark.fit(
+        ESTIMATOR, spark.createDataFrame(dotted), **columns, block="the.block", order="the row"
+    )
+    assert_same_bits(model, serial())
+    assert list(model.feature_names_in_) == columns["features"]
+
+
 def test_rows_without_a_place(spark):
     holes = table().set_column(7, "row", pa.array([None, *ROW[1:].tolist()], pa.int64()))
     with pytest.raises(ValueError, match="block 0 of .* 1 rows have no value in 'row'"):

@@ -6,7 +6,16 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from matrices import FORMS, slow
-from pinvlearn import Rank, frobenius_error, lstsq, pinv, range_basis, spectral_error, svd
+from pinvlearn import (
+    PinvRegressor,
+    Rank,
+    frobenius_error,
+    lstsq,
+    pinv,
+    range_basis,
+    spectral_error,
+    svd,
+)
 from pinvlearn import _validation as v
 from pinvlearn.readout.solvers import SOLVERS, Cholesky
 
@@ -186,3 +195,62 @@ def test_paths_that_are_none(alpha) -> None:
 @pytest.mark.parametrize("alpha", [[1, 2.5], (1,), np.array([1, 2], dtype=np.uint8)])
 def test_paths(alpha) -> None:
     assert v.check_alpha(alpha).dtype == np.float64
+
+
+class TestMagnitude:
+    ROWS, TARGETS = np.ones((3, 2)), np.ones((3, 1))
+
+    @pytest.mark.parametrize("scale", [1e-49, 1.0, 1e49])
+    def test_what_can_be_squared(self, scale):
+        v.check_magnitude(scale * self.ROWS, 1e70 * self.TARGETS, np.full(3, scale))
+        v.check_magnitude(0.0 * self.ROWS, 0.0 * self.TARGETS, None)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((1e60, 1.0, 1.0), r"X holds values up to 1e\+60, whose powers overflow.*Scale X"),
+            ((1e-60, 1.0, 1.0), r"X holds values up to 1e-60, whose powers underflow"),
+            ((1.0, 1e160, 1.0), r"y holds values up to 1e\+160"),
+            ((1.0, 1e130, 1e45), r"y holds values.*is the most"),
+            ((1.0, 1.0, 1e60), r"sample_weight holds values up to 1e\+60"),
+            ((1.0, 1.0, 1e-60), r"sample_weight holds values up to 1e-60"),
+        ],
+    )
+    def test_what_cannot(self, arguments, message):
+        X, y, weight = arguments
+        with pytest.raises(ValueError, match=message):
+            v.check_magnitude(X * self.ROWS, y * self.TARGETS, np.full(3, weight))
+
+    def test_small_values_beside_other_rows(self):
+        v.check_magnitude(1e-200 * self.ROWS, None, None, part=True)
+        with pytest.raises(ValueError, match="block 7: X holds"):
+            v.check_magnitude(1e200 * self.ROWS, None, None, "block 7: ", part=True)
+
+    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+    def test_at_the_door_of_every_learner(self, form):
+        model = PinvRegressor()
+        with pytest.raises(ValueError, match="Scale X first"):
+            model.fit(form(1e60 * self.ROWS), np.ones(3))
+        with pytest.raises(ValueError, match="Scale X first"):
+            model.partial_fit(form(1e60 * self.ROWS), np.ones(3))
+
+
+class TestSymmetric:
+    def test_in_the_precision_that_the_entries_have(self):
+        K = np.eye(3) / 3.0
+        assert v.check_symmetric(K).dtype == np.float64
+        assert v.check_symmetric(K.astype(np.float32).astype(float)).dtype == np.float32
+        assert v.check_symmetric(1e60 * np.eye(3)).dtype == np.float64
+
+    def test_rounding_of_single_precision_is_no_asymmetry(self):
+        K = np.ones((2, 2), dtype=np.float32)
+        K[0, 1] += np.finfo(np.float32).eps
+        v.check_symmetric(K)
+        with pytest.raises(ValueError, match="must be symmetric"):
+            v.check_symmetric(K.astype(float) + 1e-12)
+
+    def test_kernel_matrices_that_do_not_fit(self, monkeypatch):
+        monkeypatch.setattr(v, "available_memory", lambda: 800)
+        v.check_kernel_memory(10, 8.0)
+        with pytest.raises(MemoryError, match="11 rows need a kernel matrix.*rpcholesky"):
+            v.check_kernel_memory(11, 8.0)

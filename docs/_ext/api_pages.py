@@ -37,7 +37,8 @@ GROUPS = {
 SUMMARIES = ("Gram", "Triangle", "Tree", "fold", "load_summary", "Schema", "fingerprint")
 SUMMED = "Sums over rows that learners solve from, in files or memory: add, forget, merge."
 
-FACTORS = ("Problem", "Dense", "Spectral", "CholeskyFactor")
+PROBLEMS = ("Problem", "Dense")
+FACTORS = ("Spectral", "CholeskyFactor")
 
 HEAD = """\
 API reference
@@ -48,7 +49,8 @@ Learners and transformers follow scikit-learn: ``get_params``, ``set_params``, `
 """
 
 SOLVERS = "The objects behind the names that ``solver=`` takes."
-GIVEN = "What a solver is given, and what it may return (see :doc:`/extending`):"
+GIVEN = "What a solver is given (see :doc:`/extending`):"
+RETURNED = "What it may return:"
 
 
 def write_api(app: Sphinx, config: Config) -> None:
@@ -70,7 +72,8 @@ def write_api(app: Sphinx, config: Config) -> None:
         if members:
             parts += [heading(group), *map(listing, filter(None, (functions, classes)))]
     parts += [heading("Solvers"), SOLVERS, listing(solvers, "pinvlearn.readout.solvers")]
-    parts += [GIVEN, listing(FACTORS, "pinvlearn.readout.factors")]
+    parts += [GIVEN, listing(PROBLEMS, "pinvlearn.readout.problem")]
+    parts += [RETURNED, listing(FACTORS, "pinvlearn.readout.factors")]
     parts += [heading("Summaries"), SUMMED, listing(SUMMARIES, "pinvlearn.summaries")]
     page = "\n\n".join(parts) + "\n"
 

@@ -373,7 +373,7 @@ def check_symmetric(K: Matrix) -> Matrix:
             "give the kernel of new rows against all training rows."
         )
     size, single = max_abs(K), np.finfo(np.float32)
-    if single.tiny < size < single.max and not (K.astype(np.float32) != K).any():
+    if float(single.tiny) < size < float(single.max) and not (K.astype(np.float32) != K).any():
         K = K.astype(np.float32, copy=False)
     eps = single.eps if K.dtype == np.float32 else 0.0
     difference = float(abs(K - K.T).max())

@@ -16,6 +16,7 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from pinvlearn.engines.dask import fold, rows
+from pinvlearn.engines.plan import Head
 from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
@@ -71,7 +72,8 @@ def fit(
     True
     """
     blocks = _blocks(X, y, sample_weight)
-    plan, source = plan_for_engine(estimator, _head(blocks), source)
+    head = Head.of(dask.compute(block)[0] for block in blocks)
+    plan, source = plan_for_engine(estimator, head, source)
     summary = fold(plan, blocks, source)
     return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks))
 
@@ -141,12 +143,3 @@ def _split(frame: Any, y: str, sample_weight: str | None) -> tuple[Any, ...]:
     """X, y and weights from one partition, so that it is read once."""
     named = [name for name in (y, sample_weight) if name is not None]
     return frame.drop(columns=named), *(frame[name] for name in named)
-
-
-def _head(blocks: list[Any]) -> tuple[Any, ...]:
-    """The first block that has rows."""
-    for block in blocks:
-        (head,) = dask.compute(block)
-        if len(head[1]):
-            return tuple(head)
-    raise ValueError("There is no block with rows to learn from.")

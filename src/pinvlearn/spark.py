@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn.engines.plan import Plan
+from pinvlearn.engines.plan import Head, Plan
 from pinvlearn.engines.sources import column_values
-from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold, rows
+from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold, quoted, rows
 from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
@@ -95,10 +95,7 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
         raise ModuleNotFoundError(
             "pinvlearn.spark needs pyspark: pip install pinvlearn[spark]", name="pyspark"
         ) from missing
-    head = next((block for block in blocks if len(block[1])), None)
-    if head is None:
-        raise ValueError("There is no block with rows to learn from.")
-    plan, source = plan_for_engine(estimator, head, source)
+    plan, source = plan_for_engine(estimator, Head.of(blocks), source)
     session = SparkSession.builder.getOrCreate()
     return _fitted(estimator, plan, SourceBlocks(blocks, session, source))
 
@@ -120,12 +117,12 @@ def _fit_frame(
             f"The data frame has no column {', '.join(map(repr, absent))}; it has "
             f"{', '.join(frame.columns)}."
         )
-    frame = frame.select(*dict.fromkeys(columns))
+    frame = frame.select(*map(quoted, dict.fromkeys(columns)))
     numbers = _numbers(frame, block)
     split = partial(_split, features=features, label=label, weight=weight)
-    first = frame.where(f"`{block}` = {numbers[0]}").orderBy(*order).toArrow()
-    head = split(first, f"block {numbers[0]}")
-    plan, source = plan_for_engine(estimator, head, source)
+    first = frame.where(f"{quoted(block)} = {numbers[0]}").orderBy(*map(quoted, order)).toArrow()
+    X, y, *_ = split(first, f"block {numbers[0]}")
+    plan, source = plan_for_engine(estimator, Head(X, y, int(numbers[0])), source)
     return _fitted(estimator, plan, FrameBlocks(frame, split, source, block, order, numbers))
 
 
@@ -142,7 +139,7 @@ def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks) -> A
 
 def _numbers(frame: Any, block: str) -> Any:
     """The numbers of the blocks, ascending."""
-    found = frame.select(block).distinct().toArrow().column(block)
+    found = frame.select(quoted(block)).distinct().toArrow().column(block)
     numbers = np.sort(found.drop_null().to_numpy())
     if found.null_count or not len(numbers) or numbers.dtype.kind not in "iu" or numbers[0] < 0:
         raise ValueError(

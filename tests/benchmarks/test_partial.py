@@ -32,6 +32,7 @@ def run(name, *options, out):
     return json.loads((out / f"{name}.json").read_text())
 
 
+@pytest.mark.sweep
 def test_movielens(folder, capsys):
     options = ["--ranks", 2, "--large-ranks", 2, "--methods", "biases only", "als", "gibbs"]
     content = run("lingpipe-movielens", *options, "--repeats", 1, "--folds", 2, out=folder)

@@ -30,6 +30,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.sweep
 def test_race_tables_and_figures(folder, capsys, monkeypatch):
     sets = ["--datasets", "bibtex", "bms_webview2", "--repeats", "2"]
     options = ["js20", *sets, "--alphas", "0.1", "1", "--out", str(folder)]

@@ -236,3 +236,36 @@ def test_links_that_lead_nowhere(tmp_path) -> None:
     (tmp_path / "loop.skops").symlink_to(tmp_path / "loop.skops")
     message = fails(1, "fit", "rows.csv", "--target", "y", "-q", "-o", "loop.skops")
     assert "leads back to itself" in message
+
+
+def test_a_wide_table_of_numbers_and_categories() -> None:
+    """Columns are kept by their places, so that thousands of names are not looked up or listed."""
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.standard_normal((40, 600)), columns=[f"x{j}" for j in range(600)])
+    wide.insert(3, "kind", np.where(wide["x0"] > 0, "a", "b"))
+    wide.insert(300, "whole", np.arange(40))
+    wide.insert(500, "truth", wide["x1"] > 0)
+    wide.loc[3, ["x5", "kind"]] = np.nan
+    wide["y"] = (wide["x0"] > 0).astype(int)
+    wide.to_csv("wide.csv", index=False)
+    ok("fit", "wide.csv", "--target", "y", "--model", "linear", "-q", "-o", "m.skops")
+    model = pinvlearn.load("m.skops")
+    assert [columns for _, _, columns in model[0].transformers][1] == slice(3, 4)
+    shuffled = wide[list(rng.permutation(wide.columns))]
+    shuffled.to_csv("shuffled.csv", index=False)
+    told = [ok("predict", "m.skops", name, "-q").stdout for name in ("wide.csv", "shuffled.csv")]
+    assert told[0] == told[1]
+    assert np.mean(np.array(told[0].split()[1:], dtype=int) == wide["y"]) > 0.9
+
+
+def test_one_name_for_two_columns() -> None:
+    np.savez("rows.npz", X=np.eye(3), feature_names=["a", "b", "a"], y=np.array([0, 1, 0]))
+    assert "several columns called 'a'" in fails(1, "fit", "rows.npz")
+    Path("rows.csv").write_text("a,a ,y\n1,2,0\n2,1,1\n")
+    assert "several columns called 'a'" in fails(1, "fit", "rows.csv", "--target", "y")
+
+
+def test_infinity_is_named() -> None:
+    Path("rows.csv").write_text("a,b,y\n1,2,0\n2,inf,1\n" + 5 * "3,1,0\n")
+    message = fails(1, "fit", "rows.csv", "--target", "y")
+    assert "column 'b' holds 'inf', where a finite number is expected" in message

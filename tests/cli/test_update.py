@@ -1,6 +1,7 @@
 """`pinvlearn update` and `merge`: files of rows added, taken away and merged."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +159,33 @@ def test_the_target_is_the_column_that_is_no_input(base, table) -> None:
     np.testing.assert_array_equal(outputs("named.skops", table), outputs("found.skops", table))
     write(table[60:].assign(extra=1), "wide.csv")
     assert "--target" in fails(2, "update", base, "wide.csv")
+
+
+def test_a_file_is_forgotten_once(table) -> None:
+    write(table[:80], "a.csv")
+    write(table[80:120], "b.csv")
+    ok("fit", "a.csv", *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
+    ok("update", "m.skops", "b.csv", *OPTIONS)
+    ok("update", "m.skops", "b.csv", *OPTIONS, "--forget")
+    before = Path("m.skops").read_bytes()
+    message = fails(1, "update", "m.skops", "b.csv", *OPTIONS, "--forget")
+    assert "b.csv has been taken away from m.skops before" in message
+    few = write(table[5:7], "few.csv")  # rows of a file, but no file
+    assert Path("m.skops").read_bytes() == before
+    ok("update", "m.skops", few, *OPTIONS, "--forget")
+    assert "taken away" in fails(1, "update", "m.skops", few, *OPTIONS, "--forget")
+    ok("update", "m.skops", "few.csv", *OPTIONS)
+    ok("update", "m.skops", "few.csv", *OPTIONS, "--forget")
+    assert pinvlearn.load("m.skops")[-1].summary_.n_rows == 78
+
+
+def test_a_part_is_merged_once(table) -> None:
+    write(table[:80], "a.csv")
+    ok("fit", "a.csv", *FIT, "--model", "elm", "--updatable", "-o", "m.skops")
+    shutil.copyfile("m.skops", "copy.skops")
+    assert "it is one of them" in fails(1, "merge", "m.skops", "m.skops", "-o", "x.skops")
+    assert "is in both" in fails(1, "merge", "m.skops", "copy.skops", "-o", "x.skops")
+    ok("update", "m.skops", write(table[80:], "b.csv"), *OPTIONS, "-o", "b.npz")
+    assert "it is one of them" in fails(1, "merge", "b.npz", "./b.npz", "-o", "x.npz")
+    ok("merge", "m.skops", "b.npz", "-o", "m.skops")  # the result may replace a part
+    assert pinvlearn.load("m.skops")[-1].summary_.n_rows == 150

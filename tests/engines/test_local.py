@@ -1,6 +1,7 @@
 """The local engine: blocks in order, one tree, the same bits for any number of jobs."""
 
 import operator
+import re
 import threading
 import tracemalloc
 from math import log2
@@ -10,8 +11,10 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
+from blocks import ESTIMATOR, WRONG, blocks
 from pinvlearn._core.arrays import BLOCK_ENTRIES, LEAST_ROWS, MIN_BLOCK_ROWS, WIDE
 from pinvlearn._core.threads import in_threads
 from pinvlearn.engines.local import rows_in_memory
@@ -174,6 +177,18 @@ def test_blas_has_its_threads_back_afterwards(n_jobs):
 
 def interrupt(H, Y, w):
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("name", WRONG)
+def test_a_bad_block_is_named_whatever_is_wrong_with_it(name, place):
+    if place == 0 and name in ("columns", "weights", "weights of another length", "classes"):
+        return  # which the first block decides, or does not look at
+    all_blocks = blocks()[:4]
+    all_blocks[place], message = WRONG[name]
+    with pytest.raises((TypeError, ValueError), match=message) as raised:
+        clone(ESTIMATOR).fit_blocks(all_blocks, source="rows")
+    assert re.match(rf"block (\('rows', )?{place}\)?(:| and) ", str(raised.value))
 
 
 def test_only_a_few_blocks_are_in_memory_at_once():

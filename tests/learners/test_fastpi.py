@@ -14,7 +14,6 @@ from pinvlearn import FastPIClassifier, precision_at_k, svd
 from pinvlearn._validation import generator
 from pinvlearn.learners import fastpi
 from pinvlearn.readout import cells as _cells
-from pinvlearn.readout.choose import best_cell
 
 SOLVERS = ("auto", "exact", "gram", "randomized", "chebyshev", "fastpi", "frpca", "arpack")
 
@@ -134,13 +133,6 @@ def test_generalised_cross_validation_is_its_formula(rng):
             freedom = m - np.sum(s[:rank] ** 2 / (s[:rank] ** 2 + alpha))
             expected = -m * np.sum(rest**2) / freedom**2 / L
             assert model.gcv_scores_[i, j] == pytest.approx(expected, rel=1e-9)
-
-
-def test_choice_is_the_best_cell_and_prefers_more_ridge_and_less_rank():
-    scores = np.array([[0.1, 0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.2, 0.1]])
-    assert best_cell(scores, np.arange(3.0)) == (0, 2)
-    scores[1, 0] = 0.6
-    assert best_cell(scores, np.arange(3.0)) == (1, 0)
 
 
 @pytest.mark.parametrize("shape", [(90, 30), (90, 120)])

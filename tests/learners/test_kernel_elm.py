@@ -693,6 +693,81 @@ class TestSinglePrecision:
             regressor(solver, single_precision=True, loo_scoring=None).fit(X, Y)
 
 
+class TestDigits:
+    """What the rounding of kernel values costs is reported, and refused where it is too much."""
+
+    ROWS = np.random.default_rng(0).standard_normal((100, 20))
+    TARGET = ROWS @ np.random.default_rng(1).standard_normal(20) + np.random.default_rng(
+        2
+    ).standard_normal(100)
+
+    def fit(self, alpha, **options):
+        return KernelELMRegressor("linear", alpha=alpha, solver="exact", **options).fit(
+            self.ROWS, self.TARGET
+        )
+
+    @pytest.mark.parametrize("scoring", ["mse", None])
+    @pytest.mark.parametrize("alpha", [1e-14, [1e-14], 1e-12, [1e-12]])
+    def test_a_ridge_that_nothing_can_resolve(self, alpha, scoring):
+        """Off by 3.5 % and by 8e-4 in silence, once."""
+        with pytest.raises(np.linalg.LinAlgError, match="beyond the digits.*larger alpha"):
+            self.fit(alpha, loo_scoring=scoring)
+
+    @pytest.mark.parametrize("scoring", ["mse", None])
+    @pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-8, 1e-4])
+    def test_a_number_and_a_list_of_one(self, alpha, scoring):
+        one, path = (self.fit(a, loo_scoring=scoring) for a in (alpha, [alpha]))
+        np.testing.assert_array_equal(one.coef_, path.coef_)
+        coef, offset = oracles.ridge(self.ROWS, self.TARGET, alpha, intercept=True)
+        error = np.linalg.norm(one.predict(self.ROWS) - self.ROWS @ coef - offset)
+        spread = np.linalg.norm(self.TARGET - self.TARGET.mean())
+        assert error <= one.report_.error * spread
+        assert one.report_.error <= 1e-3
+
+    @pytest.mark.parametrize("solver", ["nystroem", "rpcholesky"])
+    @pytest.mark.parametrize("scoring", ["mse", None])
+    @pytest.mark.parametrize("alpha", [1e-14, 1e-12, 1e-8, 1e-3])
+    def test_pivots_predict_what_their_map_gives(self, solver, scoring, alpha):
+        """But for rounding, of which the report says how much there is."""
+        rows = np.linspace(0.0, 1.0, 150)[:, None]
+        y = np.sin(9 * rows[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(150)
+        model = KernelELMRegressor(
+            "rbf", gamma=3.0, solver=solver, rank=20, alpha=alpha, loo_scoring=scoring,
+            random_state=0,
+        )  # fmt: skip
+        try:
+            model.fit(rows, y)
+        except np.linalg.LinAlgError:
+            assert alpha < 1e-11
+            with pytest.raises(np.linalg.LinAlgError, match="beyond the digits.*smaller rank"):
+                model.fit(rows, y)
+            return
+        through_map = model.map_(rows) @ model.coef_ + model.intercept_
+        difference = np.linalg.norm(model.predict(rows) - through_map)
+        assert difference <= model.report_.error * np.linalg.norm(y - y.mean())
+        said = "rounding of kernel values" in " ".join(model.report_.notes)
+        assert said == (model.report_.error > 1e-8)
+
+    @pytest.mark.parametrize("solver", EVERY)
+    @pytest.mark.parametrize("alpha", ["auto", 1.0])
+    def test_gram_matrices_of_single_precision(self, solver, alpha):
+        """Their rounding leaves eigenvalues of -1e-7: indefinite, by the measure of float64."""
+        single = self.ROWS.astype(np.float32)
+        K = single @ single.T
+        assert np.linalg.eigvalsh(K.astype(float))[0] < -1e-7
+        model = KernelELMRegressor("precomputed", solver=solver, alpha=alpha, random_state=0)
+        model.fit(K, self.TARGET)
+        expected = oracles.ridge(self.ROWS, self.TARGET, model.alpha_, intercept=True)
+        np.testing.assert_allclose(
+            model.predict(K), self.ROWS @ expected[0] + expected[1], atol=1e-3
+        )
+
+    def test_a_kernel_that_is_indefinite_beyond_the_rounding_of_its_numbers(self):
+        K = np.diag(np.linspace(-0.1, 1.0, 12)).astype(np.float32)
+        with pytest.raises(np.linalg.LinAlgError, match="indefinite"):
+            KernelELMRegressor("precomputed", solver="exact").fit(K, np.arange(12.0))
+
+
 class TestMemory:
     @pytest.fixture
     def _small_machine(self, monkeypatch):

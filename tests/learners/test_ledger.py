@@ -693,7 +693,7 @@ class TestBadBlocks:
         blocks[1][0][5, 1] = np.inf
         with pytest.raises(ValueError, match=r"block \('s', 1\): X contains infinity.*row 5, col"):
             ExtremeSVMClassifier(10, **FIXED).fit_blocks(blocks, source="s")
-        with pytest.raises(ValueError, match="block 1 is a int"):
+        with pytest.raises(ValueError, match="block 1: a int was given"):
             ExtremeSVMClassifier(10, **FIXED).fit_blocks([cut(CLASSES)[0], 3])
         with pytest.raises(ValueError, match="no block with rows"):
             ExtremeSVMClassifier(10, **FIXED).fit_blocks([])
@@ -865,3 +865,57 @@ class TestExtremeSVM:
             part.partial_fit(X, CLASSES)
             np.testing.assert_array_equal(outputs(again), outputs(part))
             assert again.summary_.blocks == part.summary_.blocks
+
+
+class TestOnce:
+    """Rows are counted once, where that can be known."""
+
+    def test_models_of_different_class_weights_do_not_merge(self):
+        plain = ELMClassifier(10, **FIXED).partial_fit(X, CLASSES)
+        one, two, same = (
+            clone(plain).set_params(class_weight=w).partial_fit(X[:50], CLASSES[:50])
+            for w in ({CLASSES[0]: 2.0}, {CLASSES[0]: 3.0}, {CLASSES[0]: 2, CLASSES[1]: 1.0})
+        )
+        for model in (plain, two):
+            before = outputs(model)
+            with pytest.raises(ValueError, match="differ in their class_weight"):
+                model.merge(one)
+            np.testing.assert_array_equal(outputs(model), before)
+        weighted = {CLASSES[0]: 2.0}
+        more = clone(plain).set_params(class_weight=weighted).partial_fit(X[50:], CLASSES[50:])
+        assert more.merge(same).summary_.n_rows == N  # a weight of 1 is no weight
+        with pytest.raises(ValueError, match="class_weight is none, and the rows learned so far"):
+            clone(plain).fit_summary(one.summary_)
+        with pytest.raises(ValueError, match="Set it back with set_params"):
+            one.set_params(class_weight=None).partial_fit(X, CLASSES)
+
+    def test_balanced_weights_of_a_fit_do_not_merge(self):
+        balanced = ELMClassifier(10, class_weight="balanced", **FIXED).fit(X, CLASSES)
+        plain = ELMClassifier(10, **FIXED).partial_fit(X[:50], CLASSES[:50])
+        with pytest.raises(ValueError, match="class_weight: None and 'balanced'"):
+            plain.merge(balanced)
+
+    def test_a_model_is_not_merged_with_itself(self):
+        for model in (
+            ELMClassifier(10, **FIXED).partial_fit(X, CLASSES),
+            ELMClassifier(10, **FIXED).fit(X, CLASSES),
+            ELMClassifier(10, alpha=0.0, random_state=0).partial_fit(X, CLASSES),
+        ):
+            before = outputs(model)
+            for other in (model, copy.deepcopy(model), model.summary_):
+                with pytest.raises(ValueError, match="the same sums, bit for bit"):
+                    model.merge(other)
+            np.testing.assert_array_equal(outputs(model), before)
+            model.merge(clone(model).partial_fit(X[:50], CLASSES[:50]))
+
+    def test_blocks_are_forgotten_once(self):
+        model = ELMClassifier(10, **FIXED).fit_blocks(cut(CLASSES, 100), source="a")
+        part = model.plan().summary(X[:100], CLASSES[:100], block_id=("a", 0))
+        model.fit_summary(model.summary_ - part)
+        with pytest.raises(ValueError, match=r"block \('a', 0\) was never added"):
+            model.summary_ - part
+        assert model.summary_.forgotten == ()
+        rest = model.plan().summary(X[100:], CLASSES[100:], block_id=("a", 1))
+        nothing = model.summary_ - rest
+        assert nothing.forgotten == ("a",)
+        assert (nothing + part).forgotten == ()

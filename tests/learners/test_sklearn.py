@@ -4,9 +4,10 @@ import inspect
 import re
 
 import pytest
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils import get_tags
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 import pinvlearn
 
@@ -56,21 +57,39 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [small(cls) for cls in ESTIMATORS]
-    + [
-        small(cls, alpha=1.0)
-        for cls in (pinvlearn.ELMClassifier, pinvlearn.ELMRegressor, pinvlearn.PinvRegressor)
-    ]
-    + [
-        small(cls, alpha=1.0, loo_scoring=None)
-        for cls in (pinvlearn.ELMClassifier, pinvlearn.PinvClassifier)
-    ]
-    + [small(pinvlearn.FastPIClassifier, rank_ratio=1.0, alpha=0.0)],
+    [small(cls) for cls in ESTIMATORS],
     expected_failed_checks=expected_failures,
     xfail_strict=True,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+OTHERS = [
+    small(pinvlearn.ELMClassifier, alpha=1.0),
+    small(pinvlearn.ELMClassifier, alpha=1.0, loo_scoring=None),
+    small(pinvlearn.ELMRegressor, alpha=1.0),
+    small(pinvlearn.PinvClassifier, alpha=1.0, loo_scoring=None),
+    small(pinvlearn.PinvRegressor, alpha=1.0),
+    small(pinvlearn.FastPIClassifier, rank_ratio=1.0, alpha=0.0),
+]
+"""Learners with a given ridge, most of which leave no row out."""
+
+
+@pytest.mark.sweep
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures, xfail_strict=True)
+def test_scikit_learn_checks_of_other_settings(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", WEIGHT_CHECKS)
+@pytest.mark.parametrize(
+    "estimator",
+    [e for e in OTHERS if not expected_failures(e) and has_fit_parameter(e, "sample_weight")],
+    ids=str,
+)
+def test_weights_are_repetitions_where_no_row_is_left_out(estimator, name):
+    getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
 
 
 def test_every_estimator_is_checked():

@@ -146,7 +146,7 @@ class TestMemory:
     @pytest.mark.parametrize("dense", [False, True])
     @pytest.mark.parametrize("solver", sorted(set(DECOMPOSITIONS) - {"adaptive"}))
     def test_the_estimate_covers_what_is_held(self, solver, dense):
-        A = skewed(6000, 300)
+        A = skewed(3000, 300)
         A = A.toarray() if dense else A
         svd(A[:500], 60, solver=solver, rng=0)  # what is compiled and cached does not count
         tracemalloc.start()

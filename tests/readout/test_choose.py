@@ -8,7 +8,15 @@ from sklearn.metrics import accuracy_score
 import pinvlearn
 from oracles import generalised_cross_validation, leave_one_out
 from pinvlearn.readout import solvers
-from pinvlearn.readout.choose import TIE
+from pinvlearn.readout.choose import (
+    TIE,
+    best_cell,
+    best_of,
+    freedom_of,
+    left_out,
+    settled,
+    validation,
+)
 
 ROWS = 45
 FAMILIES = {"Pinv": {}, "RBFNetwork": {"n_kernels": 12}, "ELM": {"n_hidden": 12}}
@@ -198,3 +206,107 @@ def test_solver_objects_and_names_agree():
             for solver in (name, solvers.SOLVERS[name]())
         )
         np.testing.assert_array_equal(by_name, by_object)
+
+
+class TestFormulae:
+    """What everything is judged by, once."""
+
+    def test_residual_over_freedom_and_both_over_alpha_are_one_quotient(self):
+        targets, residual, free = np.array([[1.0], [2.0]]), np.array([[0.5], [0.2]]), [0.5, 0.1]
+        expected = [[0.0], [0.0]]
+        for scale in (1.0, 1e-200, 1e200):
+            found = left_out(targets, residual * scale, np.array(free) * scale)
+            np.testing.assert_allclose(found, expected, atol=1e-15)
+
+    def test_a_row_without_freedom_keeps_its_target(self):
+        found = left_out(np.array([[3.0]]), np.array([[0.0]]), np.array([0.0]))
+        np.testing.assert_array_equal(found, [[3.0]])
+
+    def test_freedom_is_no_smaller_than_its_rounding(self):
+        free = freedom_of(np.array([0.25, 1.0, 1.0 + 1e-15]))
+        assert free[0] == 0.75
+        assert 0.0 < free[1] == free[2] < 1e-14
+
+    def test_generalised_cross_validation_does_not_see_the_scale_of_weights(self):
+        one, other = (validation(3.0 * w, 5.0, 10, 10.0 * w) for w in (1.0, 7.0))
+        assert one == pytest.approx(other)
+        assert one == pytest.approx(-10 * 3.0 / 25.0)
+
+
+class TestTies:
+    def test_the_largest_of_equal_alphas(self):
+        scores = np.array([-2.0, -1.0, -1.0 - 1e-8, -1.1])
+        assert best_of(scores, np.array([1.0, 2.0, 3.0, 4.0])) == 2
+
+    def test_the_smallest_size_and_then_the_largest_alpha(self):
+        scores = np.array([[0.1, 0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.2, 0.1]])
+        assert best_cell(scores, np.arange(3.0)) == (0, 2)
+        scores[1, 0] = 0.6
+        assert best_cell(scores, np.arange(3.0)) == (1, 0)
+
+    def test_what_is_not_finite_is_not_chosen(self):
+        assert best_of(np.array([np.nan, -5.0, -np.inf]), np.arange(3.0)) == 1
+        assert best_of(np.full(3, -np.inf), np.arange(3.0)) == 2
+
+    def test_better_scores_may_change_the_choice(self):
+        truth, asked = {0: -3.0, 1: -4.0, 2: -2.5}, []
+
+        def again(i):
+            asked.append(i)
+            return truth[i]
+
+        scores = np.array([-2.0, -1.0, -2.5])
+        assert settled(scores, np.arange(3.0), again) == 2
+        assert asked == [1, 0, 2]
+        np.testing.assert_array_equal(scores, [-3.0, -4.0, -2.5])
+
+    def test_no_choice_is_made_where_a_score_cannot_be_found_again(self):
+        assert settled(np.array([-1.0, -2.0]), np.arange(2.0), lambda i: None) is None
+
+
+class TestErrors:
+    """Every left-out prediction says how far it may be off."""
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    @pytest.mark.parametrize("problem", ["multi-class", "binary", "regression", "multi-output"])
+    def test_of_the_shape_of_the_predictions(self, problem, solver):
+        kind, X, y = PROBLEMS[problem]
+        fitted = model("ELM", kind, alpha=0.1, solver=solver).fit(X, y)
+        assert fitted.loo_error_.shape == fitted.loo_predictions_.shape
+        expected = leave_one_out(fitted.map_(X), encoded(kind, y), 0.1)
+        difference = np.abs(fitted.loo_predictions_ - expected.reshape(fitted.loo_error_.shape))
+        # the refits round too
+        assert (difference <= fitted.loo_error_ + 1e-11 * np.abs(expected).max()).all()
+        assert fitted.loo_error_.max() <= 1e-8 * np.abs(expected).max()
+        assert "wrong by" not in " ".join(fitted.report_.notes)
+
+    @pytest.mark.parametrize("solver", ["exact", "qr", "gram", "cholesky"])
+    def test_a_solver_that_was_asked_for_is_obeyed_and_its_loss_told(self, solver):
+        """Only `auto` leaves rows out with twice the precision."""
+        X = np.linspace(0.0, 1.0, 20)[:, None]
+        y = np.sin(3.0 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(20)
+        options = {"alpha": 1e-13, "gamma": 0.3, "random_state": 0}
+        given = pinvlearn.RBFNetworkRegressor(9, solver=solver, **options).fit(X, y)
+        auto = pinvlearn.RBFNetworkRegressor(9, **options).fit(X, y)
+        scale = np.abs(auto.loo_predictions_).max()
+        assert auto.loo_error_.max() <= 1e-8 * scale < given.loo_error_.max()
+        assert "leave-one-out predictions may be wrong by" in given.report_.notes[-1]
+        difference = np.abs(given.loo_predictions_ - auto.loo_predictions_)
+        assert (difference <= given.loo_error_ + auto.loo_error_).all()
+
+    @pytest.mark.parametrize("units", [6, 30])
+    def test_rows_of_weight_zero_are_judged_like_new_ones(self, units):
+        kind, X, y = PROBLEMS["regression"]
+        w = np.where(np.arange(ROWS) % 3 == 0, 0.0, 1.0)
+        fitted = pinvlearn.ELMRegressor(units, alpha=1e-6, random_state=0).fit(X, y, w)
+        expected = leave_one_out(fitted.map_(X), y[:, None], 1e-6, weights=w)[:, 0]
+        difference = np.abs(fitted.loo_predictions_ - expected)
+        assert (difference <= fitted.loo_error_ + 1e-9 * np.abs(expected).max()).all()
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_the_only_row_cannot_be_left_out(self, family):
+        fitted = model(family, "Regressor").fit([[1.0, 2.0]], [3.0])
+        np.testing.assert_array_equal(fitted.loo_error_, [np.inf])
+        assert "could not be made" in fitted.report_.notes[-1]
+        lower, upper = fitted.predict_interval([[1.0, 2.0]])
+        assert (lower[0], upper[0]) == (-np.inf, np.inf)

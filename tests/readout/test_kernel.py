@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import decimals
+from oracles import leave_one_out, ridge
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout import kernel
 from pinvlearn.readout.kernel import (
@@ -209,6 +211,113 @@ class TestIndefinite:
         )
 
 
+class TestDigits:
+    """A ridge that the rounding of K makes meaningless is refused; others say what they cost."""
+
+    ROWS = np.random.default_rng(0).standard_normal((60, 6))
+    Y = np.random.default_rng(1).standard_normal((60, 1))
+
+    def solve(self, alpha, score=None, K=None):
+        K = self.ROWS @ self.ROWS.T if K is None else K
+        return solve_kernel(K.copy(), self.Y, None, intercept=True, alpha=alpha, score=score)
+
+    def ridge(self, alpha):
+        coef, offset = ridge(self.ROWS, self.Y, alpha, intercept=True)
+        return self.ROWS @ coef + offset
+
+    @pytest.mark.parametrize("score", [None, mean_squares], ids=["plain", "leave-one-out"])
+    @pytest.mark.parametrize("alpha", [1e-11, 1e-9, 1e-6, 1e-2])
+    def test_the_error_that_is_reported_is_there_at_most(self, alpha, score):
+        K, found = self.ROWS @ self.ROWS.T, self.solve(alpha, score)
+        error = np.linalg.norm(K @ found.coef + found.intercept - self.ridge(alpha))
+        assert error <= found.report.error * np.linalg.norm(self.Y - self.Y.mean())
+        said = "rounding of kernel values" in " ".join(found.report.notes)
+        assert said == (found.error > 1e-8)
+
+    @pytest.mark.parametrize("score", [None, mean_squares], ids=["plain", "leave-one-out"])
+    @pytest.mark.parametrize("alpha", [1e-15, np.array([1e-15]), np.array([1e-16, 1e-15])])
+    def test_beyond_them_there_is_no_answer(self, alpha, score):
+        with pytest.raises(np.linalg.LinAlgError, match="beyond the digits.*larger alpha"):
+            self.solve(alpha, score)
+
+    @pytest.mark.parametrize("score", [None, mean_squares], ids=["validation", "leave-one-out"])
+    def test_a_path_is_chosen_from_what_is_within_them(self, score):
+        found = self.solve(np.array([1e-16, 1e-3, 1.0]), score)
+        assert np.isneginf(found.scores[0])
+        assert np.isfinite(found.scores[1:]).all()
+        assert "1 alphas are beyond the digits" in found.report.notes[0]
+
+    @pytest.mark.parametrize("score", [None, mean_squares], ids=["plain", "leave-one-out"])
+    @pytest.mark.parametrize("alpha", [0.0, 1e-8, 0.1, 10.0])
+    def test_a_number_and_a_path_of_one_are_the_same(self, alpha, score):
+        one, path = (self.solve(a, score) for a in (alpha, np.array([alpha])))
+        np.testing.assert_array_equal(one.coef, path.coef)
+        np.testing.assert_array_equal(one.intercept, path.intercept)
+        assert one.report.reason == path.report.reason
+
+    @pytest.mark.parametrize("intercept", [False, True])
+    def test_without_ridge_a_singular_kernel_is_least_squares(self, intercept):
+        K = self.ROWS @ self.ROWS.T
+        found = solve_kernel(
+            K.copy(), self.Y, None, intercept=intercept, alpha=0.0, score=mean_squares
+        )
+        coef, offset = ridge(self.ROWS, self.Y, 0.0, intercept=intercept)
+        fitted = K @ found.coef + found.intercept
+        np.testing.assert_allclose(fitted, self.ROWS @ coef + offset, atol=1e-10)
+        expected = leave_one_out(self.ROWS, self.Y, 0.0, intercept=intercept)
+        np.testing.assert_allclose(found.leave_one_out, expected, atol=1e-10)
+
+    def test_without_ridge_a_spectrum_that_fades_out_is_told(self):
+        x = np.linspace(0.0, 1.0, 60)
+        found = self.solve(0.0, None, np.exp(-np.square(x[:, None] - x)))
+        assert found.error > 1e-5
+        assert "rounding of kernel values" in found.report.notes[-1]
+
+    @pytest.mark.parametrize("alpha", [1e-9, np.array([1e-9, 1e-8])], ids=["one", "path"])
+    def test_small_ridges_are_left_out_exactly(self, alpha):
+        """Given the values of K; as far as that is affordable."""
+        x = np.linspace(0.0, 3.0, 16)
+        K = np.exp(-np.square(x[:, None] - x))
+        Y = np.sin(2 * x)[:, None]
+        found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=alpha, score=mean_squares)
+        exact = decimals.leave_one_out(K, Y, found.alpha, kernel=True)
+        np.testing.assert_allclose(found.leave_one_out, exact, atol=1e-8 * np.abs(exact).max())
+        assert found.leave_one_out_error.max() <= 1e-8 * np.abs(exact).max()
+        best = list(found.alphas).index(found.alpha)
+        expected = mean_squares(Y, found.leave_one_out).mean()
+        assert found.scores[best] == pytest.approx(expected, rel=1e-9)
+
+    def test_large_problems_say_what_they_keep(self, monkeypatch):
+        monkeypatch.setattr(kernel, "MOST_WORK", 0.0)
+        x = np.linspace(0.0, 3.0, 16)
+        K = np.exp(-np.square(x[:, None] - x))
+        Y = np.sin(2 * x)[:, None]
+        found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=1e-12, score=mean_squares)
+        exact = decimals.leave_one_out(K, Y, 1e-12, kernel=True)
+        assert (np.abs(found.leave_one_out - exact) <= found.leave_one_out_error).all()
+        assert "leave-one-out predictions may be wrong" in found.report.notes[-1]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 30])
+def test_the_unit_of_the_built_in_path(size, intercept):
+    """The largest eigenvalue of K, though what is decomposed lacks the intercept's direction."""
+    rng = np.random.default_rng(size)
+    X = rng.standard_normal((size, 3)) + 1.0
+    K = X @ X.T
+    found = solve_kernel(
+        K.copy(), X[:, :1], None, intercept=intercept, alpha=None, score=mean_squares
+    )
+    largest = np.linalg.eigvalsh(K)[-1]
+    np.testing.assert_allclose(found.alphas[-1], largest, rtol=1e-12)
+
+
+def test_kernel_values_that_cannot_be_squared_are_refused():
+    with pytest.raises(ValueError, match=r"Kernel values reach 1e\+150; 1e\+140 is the most"):
+        kernel.check_range(np.array([1.0, 1e150]))
+    kernel.check_range(np.array([1e140]))
+
+
 class TestSinglePrecision:
     @pytest.fixture(autouse=True)
     def _tiles(self, monkeypatch):
@@ -254,3 +363,12 @@ class TestSinglePrecision:
         np.testing.assert_allclose(
             K @ found.coef + found.intercept, K @ c + b, atol=1e-6 * np.abs(Y).max()
         )
+
+    @pytest.mark.parametrize("scale", [1e-40, 1e-20, 1e30, 1e60])
+    @pytest.mark.parametrize("target", [1e-60, 1e60])
+    def test_numbers_beyond_the_range_of_float32(self, K, Y, scale, target):
+        """Infinite or zero in float32, and NaN from there."""
+        one = self.solve(K, Y, 0.1)
+        other = self.solve(scale * K, target * Y, 0.1 * scale)
+        np.testing.assert_allclose(other.coef * scale / target, one.coef, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(other.intercept / target, one.intercept, rtol=1e-6)

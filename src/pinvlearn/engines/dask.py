@@ -19,7 +19,7 @@ from pinvlearn import summaries
 from pinvlearn._core.arrays import slices
 from pinvlearn._core.threads import as_worker, one_blas_thread
 from pinvlearn.engines.local import BlockFunction, BlockRows
-from pinvlearn.engines.plan import Plan, of_pieces
+from pinvlearn.engines.plan import Plan, of_pieces, unpacked
 from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.tree import Merging, Node
 
@@ -76,7 +76,7 @@ def _computed(tasks: Sequence[Any]) -> Sequence[Any]:
 
 def _summary(plan: Any, block: Any, block_id: tuple[str, int]) -> Any:
     with as_worker():
-        return plan.summary(*block, block_id=block_id)
+        return plan.summary(*unpacked(block, block_id[1]), block_id)
 
 
 def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:

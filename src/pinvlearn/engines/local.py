@@ -20,7 +20,7 @@ import numpy as np
 from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._core.progress import Rate, progress
 from pinvlearn._core.threads import in_threads
-from pinvlearn.engines.plan import Plan, unpacked
+from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.record import BlockDigest, OtherFitError, Record
@@ -135,15 +135,16 @@ class Reader:
         self._read: list[Any] = []
         self._rest: Iterator[Any] = iter(())
 
-    def head(self) -> tuple[Any, Any]:
+    def head(self) -> Head:
         """X and y of the first block that has rows."""
         self._rest = self._all()
-        for number, block in enumerate(self._rest):
-            self._read.append(block)
-            X, y, _ = unpacked(block, number)
-            if (X.shape[0] if hasattr(X, "shape") else len(X)) > 0:
-                return X, y
-        raise ValueError("there is no block with rows to learn from.")
+
+        def read() -> Iterator[Any]:
+            for block in self._rest:
+                self._read.append(block)
+                yield block
+
+        return Head.of(read())
 
     def blocks(self) -> Iterator[tuple[int, Callable[[], Any]]]:
         """Number and reader of all blocks; only those of a sequence wait to be read."""
@@ -162,7 +163,10 @@ class Reader:
 
         def blocks() -> Iterator[Block]:
             again = replace(plan, schema=schema)
-            return (again.block(*unpacked(block, i)) for i, block in enumerate(self._all()))
+            for number, given in enumerate(self._all()):
+                with naming(f"block {number}: "):
+                    block = again.block(*unpacked(given, number))
+                yield block
 
         return BlockRows(blocks, schema, n_jobs) if self.repeatable else None
 
@@ -197,7 +201,7 @@ def fold(
         block = plan.block(*unpacked(read(), number), (source, number))
         digest = None if checkpoint is None else BlockDigest.of(block)
         counted = sums.counted((source, number))
-        return _Done(number, digest, None if counted else plan.kind.of_block(block))
+        return _Done(number, digest, None if counted else plan.summary_of(block))
 
     def save() -> None:
         if checkpoint is not None and len(sums):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -93,31 +94,74 @@ class Plan:
             Naming block, row and column, for what is not finite; also for columns that are
             missing or permuted, and for targets and weights that do not fit.
         """
-        return self.kind.of_block(self.block(X, y, sample_weight, block_id))
+        return self.summary_of(self.block(X, y, sample_weight, block_id))
+
+    def summary_of(self, block: Block) -> Summary:
+        """The summary of rows that were checked."""
+        with naming(block.where):
+            return self.kind.of_block(block)
 
     def block(
         self, X: Any, y: Any, sample_weight: Any = None, block_id: BlockId | None = None
     ) -> Block:
         """The checked rows from which `summary` is made."""
         where = "" if block_id is None else f"block {block_id}: "
-        X, y, weights = self.check(X, y, sample_weight, self.schema, self.learner, where)
-        if self.class_weight is not None and len(y):
-            labels, codes = np.unique(y, return_inverse=True)
-            by_class = np.array([self.class_weight.get(label, 1.0) for label in labels])
-            weights = by_class[codes] if weights is None else weights * by_class[codes]
-        return Block.coded(self.map, X, y, weights, self.schema, block_id)
+        with naming(where):
+            X, y, weights = self.check(X, y, sample_weight, self.schema, self.learner, where)
+            if self.class_weight is not None and len(y):
+                labels, codes = np.unique(y, return_inverse=True)
+                by_class = np.array([self.class_weight.get(label, 1.0) for label in labels])
+                weights = by_class[codes] if weights is None else weights * by_class[codes]
+            return Block.coded(self.map, X, y, weights, self.schema, block_id)
 
     def pieces(self, schema: Schema, number: int, given: Any) -> Iterator[Block]:
         """A block read again, by pieces, with the classes of all blocks in `schema`."""
-        return replace(self, schema=schema).block(*unpacked(given, number)).pieces()
+        with naming(f"block {number}: "):
+            return replace(self, schema=schema).block(*unpacked(given, number)).pieces()
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Open whatever error comes of a block with its name, unless it says so itself."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(where):
+            raise
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{where}{error}") from error
+
+
+class Head(NamedTuple):
+    """X and y of the first block that has rows, and its number."""
+
+    X: Any
+    y: Any
+    number: int
+
+    @classmethod
+    def of(cls, blocks: Iterable[Any]) -> Head:
+        """The head of blocks that are read here."""
+        for number, block in enumerate(blocks):
+            X, y, _ = unpacked(block, number)
+            if (X.shape[0] if hasattr(X, "shape") else len(X)) > 0:
+                return cls(X, y, number)
+        raise ValueError("there is no block with rows to learn from.")
+
+    @property
+    def where(self) -> str:
+        """Which block, to open an error message with."""
+        return f"block {self.number}: "
 
 
 def unpacked(block: Any, number: int) -> tuple[Any, Any, Any]:
     """X, y and weights of a block as a user gives it."""
     if isinstance(block, tuple | list) and len(block) in (2, 3):
         return block[0], block[1], block[2] if len(block) == 3 else None
+    size = f" of {len(block)}" if isinstance(block, tuple | list) else ""
     raise ValueError(
-        f"block {number} is a {type(block).__name__}; give (X, y) or (X, y, sample_weight)."
+        f"block {number}: a {type(block).__name__}{size} was given; give (X, y) or (X, y, "
+        "sample_weight)."
     )
 
 
@@ -129,10 +173,10 @@ def of_pieces(
     return [function(piece.H, piece.Y, piece.weights) for piece in pieces]
 
 
-def source_name(X: Any, y: Any) -> str:
+def source_name(head: Head) -> str:
     """A name for where rows come from: the digest of the first of them."""
     digest = hashlib.sha256()
-    for part in (X, y):
+    for part in (head.X, head.y):
         part = to_dense(part[:1]) if hasattr(part, "toarray") else np.asarray(part)[:64]
         digest.update(repr(part.tolist()).encode())
     return digest.hexdigest()[:16]

@@ -54,19 +54,24 @@ class FrameBlocks:
         from pyspark.sql import functions
 
         shift, tasks = _tasks(self.numbers, self.frame.sparkSession)
-        split, source, block, order = self.split, self.source, self.block, self.order
+        split, source, order, names = self.split, self.source, self.order, self.frame.columns
+        # PySpark itself asks for columns by name, and reads a dot as the way into a structure.
+        plain = {name: f"c{place}" for place, name in enumerate(names)}
+        block, frame = plain[self.block], self.frame.toDF(*plain.values())
         number = functions.col(block).cast("long") - int(self.numbers[0] >> shift << shift)
         task = functions.shiftright(number, shift).cast("int")
 
         def read(number: int, table: Any) -> tuple[int, Any]:
             name = f"block {number} of {source!r}"
+            table = table.rename_columns(names)
             _check_order(table, order, name)
             return number, split(table, name)
 
         def run(batches: Iterator[Any]) -> Iterator[Any]:
             return _sent(work(read(number, table) for number, table in _tables(batches, block)))
 
-        rows = self.frame.repartitionById(tasks, task).sortWithinPartitions(block, *order)
+        rows = frame.repartitionById(tasks, task)
+        rows = rows.sortWithinPartitions(block, *(plain[name] for name in order))
         return _received(rows.mapInArrow(run, "result binary"))
 
 
@@ -98,6 +103,11 @@ class SourceBlocks:
             return _sent(work((number, blocks[number]) for number in numbers))
 
         return _received(self.session.range(0, tasks, 1, tasks).mapInArrow(run, "result binary"))
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it: a dot in it would lead into a structure."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def fold(plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Summary:

@@ -7,6 +7,7 @@ weights, alpha, solver, leave-one-out, probabilities, intervals) is the same for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from pinvlearn._validation import (
     warn_of_scales,
 )
 from pinvlearn.engines.local import rows_in_memory, rows_of_block
-from pinvlearn.engines.plan import Plan, source_name
+from pinvlearn.engines.plan import Head, Plan, source_name
 from pinvlearn.features import FeatureMap
 from pinvlearn.learners._ledger import Ledger, Solved, has_leave_one_out
 from pinvlearn.learners._pieces import LedgerHolder
@@ -313,16 +314,17 @@ def _copied(block: Block) -> Block:
     return replace(block, X=X, T=block.T.copy(), weights=weights)
 
 
-def plan_for_engine(estimator: Any, head: tuple[Any, ...], source: str | None) -> tuple[Plan, str]:
+def plan_for_engine(estimator: Any, head: Head, source: str | None) -> tuple[Plan, str]:
     """The plan of an engine's fit and the name of its blocks, from the first that has rows."""
     try:
-        plan = estimator.plan
+        _ = estimator.plan
     except AttributeError as reason:
         raise TypeError(
             f"{type(estimator).__name__} cannot be fitted block by block: "
             f"{reason.__cause__ or reason}"
         ) from reason
-    return plan(head[0], head[1]), source_name(head[0], head[1]) if source is None else source
+    plan = copy(estimator)._plan_from_head(head.X, head.y, head.where)
+    return plan, source_name(head) if source is None else source
 
 
 def fitted_to(estimator: Any, plan: Plan, summary: Summary, rows: Rows) -> Any:

@@ -31,7 +31,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.engines.local import Reader, fold
-from pinvlearn.engines.plan import Plan, source_name
+from pinvlearn.engines.plan import Plan, naming, source_name
 from pinvlearn.features import FeatureMap
 from pinvlearn.learners._ledger import (
     Ledger,
@@ -327,11 +327,11 @@ class LedgerHolder(BaseEstimator):
                 )
             reader = Reader(blocks)
             head = reader.head()
-            plan = self._plan_from_head(*head)
+            plan = self._plan_from_head(head.X, head.y, head.where)
             total = fold(
                 plan,
                 reader,
-                source_name(*head) if source is None else source,
+                source_name(head) if source is None else source,
                 n_jobs=n_jobs,
                 checkpoint=checkpoint,
                 made_with=self._deciding_parameters(),
@@ -349,15 +349,16 @@ class LedgerHolder(BaseEstimator):
 
     # Plans: from the head of the data, of this model's rows, and of a summary from elsewhere.
 
-    def _plan_from_head(self, X: Matrix, y: Any) -> Plan:
+    def _plan_from_head(self, X: Matrix, y: Any, where: str = "") -> Plan:
         """Check the head of the data, draw the map from it, and set nothing but its columns."""
         kind = summary_kind(self._solver(), check_alpha(self.alpha))
         class_weight = self._weights_of_classes("which blocks do not know")
         forget_fit(self)
         check_in_memory(X)
-        X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
-        drawn, notes = self._map_for(X, y)
-        schema, y = self._read_targets(y, X.shape[1])
+        with naming(where):
+            X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
+            drawn, notes = self._map_for(X, y)
+            schema, y = self._read_targets(y, X.shape[1])
         schema = schema.of_map(drawn)
         learner = type(self).__name__
         return Plan(drawn, schema, kind, check_block, class_weight, learner, tuple(notes))

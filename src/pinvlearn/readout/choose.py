@@ -93,6 +93,13 @@ def left_out(targets: Array, errors: Array, freedom: Array) -> Array:
     return predictions
 
 
+def weighted(score: Score, targets: Array, predictions: Array, w: Array) -> Array:
+    """Weighted sums of the rows' scores; what overflows is not chosen."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total: Array = w @ score(targets, predictions)
+    return total
+
+
 def freedom_of(leverage: Array) -> Array:
     """1 - leverage, no smaller than its own rounding."""
     left: Array = (1.0 - leverage).clip(min=10.0 * EPS)
@@ -183,8 +190,8 @@ def _by_leverages(
         free = freedom_of(leverage)
         fitted = np.asarray(H @ coefs.reshape(p, count * t)).reshape(len(Y), count, t) + offsets
         targets = Y[:, None, :]
-        scores = w @ score(targets, left_out(targets, targets - fitted, free))
-        return scores, free, int(np.count_nonzero(w))
+        predictions = left_out(targets, targets - fitted, free)
+        return weighted(score, targets, predictions, w), free, int(np.count_nonzero(w))
 
     scores, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
     return LeftOut(np.sum(scores, axis=0) / center.total, np.vstack(free)), sum(counts)
@@ -208,8 +215,8 @@ def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Score) -> 
         moved[inside, i] = fit.moved / root[:, None]
     predictions = left_out(Y[:, None, :], errors, free)
     moved += 4.0 * EPS * (np.abs(Y[:, None, :]) + np.abs(predictions))
-    scores = root**2 @ score(Y[inside, None, :], predictions[inside]) / np.sum(root**2)
-    return LeftOut(scores, free, predictions, moved)
+    scores = weighted(score, Y[inside, None, :], predictions[inside], root**2)
+    return LeftOut(scores / np.sum(root**2), free, predictions, moved)
 
 
 def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: Array) -> Duals:

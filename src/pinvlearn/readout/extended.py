@@ -24,6 +24,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, to_dense
 from pinvlearn.linalg.extended import Sliced, Sum
+from pinvlearn.readout.choose import weighted
 from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.problem import EPS, Problem
 
@@ -248,8 +249,10 @@ def left_out_again(
     take_better(predictions, errors, inside[rows], found, moved)
     moved = 4.0 * EPS * (np.abs(H[outside]) @ np.abs(fit.B) + np.abs(fit.b))
     take_better(predictions, errors, outside, H[outside] @ fit.B + fit.b, moved)
-    score = problem.score(Y[:, None], predictions[:, None])[:, 0] if problem.score else w
-    return Again(predictions, errors, float(w @ score / w.sum()))
+    score = 0.0
+    if problem.score is not None:
+        score = float(weighted(problem.score, Y[:, None], predictions[:, None], w)[0] / w.sum())
+    return Again(predictions, errors, score)
 
 
 def take_better(

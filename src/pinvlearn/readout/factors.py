@@ -168,14 +168,15 @@ class Spectral:
         kept = self.s[self._keep] if alpha == 0.0 else self.s
         if not self.noise or not len(kept):
             return self._missing(alpha)
-        return max(self.noise / (kept[-1] ** 2 + alpha), self._missing(alpha))
+        return max(self.noise / (float(kept[-1]) ** 2 + alpha), self._missing(alpha))
 
     def quality(self, alpha: float) -> Quality:
         """What is known of it from the singular values."""
         kept = self.s[self._keep]
         condition = float(kept[0] / kept[-1]) if len(kept) else 1.0
         used = self.s if alpha > 0.0 else kept
-        effective = float((used[0] ** 2 + alpha) / (used[-1] ** 2 + alpha)) if len(used) else 1.0
+        ends = [float(s) ** 2 + alpha for s in used[[0, -1]]] if len(used) else [1.0, 1.0]
+        effective = ends[0] / ends[1]
         return Quality(condition, effective, self._missing(alpha), False)
 
     def _hidden(self, alpha: float) -> Any:

@@ -13,7 +13,15 @@ from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import lapack
 from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
+from pinvlearn.readout.choose import (
+    PATH_LENGTH,
+    Alpha,
+    best_of,
+    left_out,
+    settled,
+    validation,
+    weighted,
+)
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.extended import (
     MOST_WORK,
@@ -130,7 +138,8 @@ def solve_kernel(
     """
     asked = _Asked(intercept, alpha, score, rounding)
     if weights is None or weights.all():
-        return _solve(K, Y, np.ones(len(Y)) if weights is None else weights, asked)
+        every = np.ones(len(Y)) if weights is None else weights
+        return with_uncertainty(_solve(K, Y, every, asked))
     inside, outside = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
     readout = _solve(K[np.ix_(inside, inside)], Y[inside], weights[inside], asked)
     coef, predictions, errors = np.zeros_like(Y), np.zeros_like(Y), np.zeros_like(Y)
@@ -143,7 +152,8 @@ def solve_kernel(
     spread = norms_of(Y[inside] - Y[inside].mean(axis=0))
     smallest = 4.0 * EPS * (np.abs(K[outside]) @ np.abs(coef) + np.abs(readout.intercept))
     errors[outside] = readout.first_error * spread + smallest
-    return replace(readout, leave_one_out=predictions, leave_one_out_error=errors)
+    readout = replace(readout, leave_one_out=predictions, leave_one_out_error=errors)
+    return with_uncertainty(readout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,23 +195,21 @@ def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
         notes = (f"{int(beyond.sum())} alphas are beyond the digits of the kernel matrix",)
     if error > TOLERANCE:
         notes += (f"the rounding of kernel values may move outputs by {error:.1g}",)
-    return with_uncertainty(
-        Readout(
-            coef=rows.root[:, None] * fits[best].dual.weights if refined is None else refined.u,
-            intercept=fits[best].offset if refined is None else refined.b,
-            alpha=float(alphas[best]),
-            rank=len(Y),
-            condition=float("nan"),
-            alphas=alphas,
-            scores=scores,
-            targets=Y,
-            leave_one_out=None if found is None else found.predictions[:, best],
-            leave_one_out_error=None if found is None else found.errors[:, best],
-            error=error,
-            first_error=error if refined is None else 0.0,
-            bound=error,
-            report=Report("exact", reason, error=error, seconds=dict(watch), notes=notes),
-        )
+    return Readout(
+        coef=rows.root[:, None] * fits[best].dual.weights if refined is None else refined.u,
+        intercept=fits[best].offset if refined is None else refined.b,
+        alpha=float(alphas[best]),
+        rank=len(Y),
+        condition=float("nan"),
+        alphas=alphas,
+        scores=scores,
+        targets=Y,
+        leave_one_out=None if found is None else found.predictions[:, best],
+        leave_one_out_error=None if found is None else found.errors[:, best],
+        error=error,
+        first_error=error if refined is None else 0.0,
+        bound=error,
+        report=Report("exact", reason, error=error, seconds=dict(watch), notes=notes),
     )
 
 
@@ -264,8 +272,7 @@ class _LeftOut:
     def scores(self, which: Any = slice(None)) -> Array:
         """Weighted means of the rows' scores."""
         w, Y = np.square(self.rows.root), self.rows.Y[:, None, :]
-        mean: Array = w @ self.score(Y, self.predictions[:, which]) / w.sum()
-        return mean
+        return weighted(self.score, Y, self.predictions[:, which], w) / w.sum()
 
     def uncertain(self, i: int) -> Any:
         """Whether left-out predictions may be less exact than `TOLERANCE`."""

@@ -28,6 +28,7 @@ from pinvlearn.readout.choose import (
     freedom_of,
     generalised_cross_validation,
     left_out,
+    weighted,
 )
 from pinvlearn.readout.factors import CholeskyFactor, Spectral, solved_rows
 from pinvlearn.readout.problem import EPS, Center, Problem
@@ -206,5 +207,6 @@ def _block_scores(
         leverages = leverage[:, None] + np.cumsum(part**2 * w[:, None], axis=1)
         error, leverage = errors[:, -1].copy(), leverages[:, -1].copy()
         targets = Y[:, None, :]
-        sums[columns] = w @ score(targets, left_out(targets, errors, freedom_of(leverages)))
+        predictions = left_out(targets, errors, freedom_of(leverages))
+        sums[columns] = weighted(score, targets, predictions, w)
     return sums

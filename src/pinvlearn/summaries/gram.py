@@ -18,6 +18,7 @@ from pinvlearn.summaries.schema import (
     Ranges,
     Schema,
     add_ranges,
+    blocks_text,
     check_counted,
     check_numbers,
     ranges_from,
@@ -119,7 +120,7 @@ class Gram:
             Of both; a block that both have counted raises.
         """
         same_kind(self, other)
-        schema = self.schema.united(other.schema)
+        schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
         mine, theirs = self._widened(schema), other._widened(schema)
         mine = mine.added(theirs) if overwrite else mine + theirs
@@ -346,6 +347,18 @@ def check_other_rows(one: Any, two: Any) -> None:
 def _gone(sources: list[str], blocks: Ranges) -> tuple[str, ...]:
     """Sources of which blocks were taken away, and none is counted."""
     return tuple(sorted(set(sources) - sources_of(blocks)))
+
+
+def united(one: Any, two: Any) -> Schema:
+    """The schema of two summaries together; an error names the blocks that do not agree."""
+    try:
+        schema: Schema = one.schema.united(two.schema)
+    except ValueError as error:
+        if not (one.blocks and two.blocks):
+            raise
+        both = f"{blocks_text(one.blocks)} and {blocks_text(two.blocks)}"
+        raise ValueError(f"{both}: {error}") from error
+    return schema
 
 
 def same_kind(one: Any, other: Any) -> None:

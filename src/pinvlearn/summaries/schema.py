@@ -348,6 +348,15 @@ def check_counted(blocks: Any, n_rows: Any, mass: Any) -> None:
         last = (source, past)
 
 
+def blocks_text(ranges: Ranges) -> str:
+    """Blocks for a message."""
+    source, first, past = ranges[0]
+    which = f"block ({source!r}, {first})"
+    if past > first + 1:
+        which = f"blocks ({source!r}, {first} … {past - 1})"
+    return which if len(ranges) == 1 else f"{which} and others"
+
+
 def ranges_from(found: Any) -> Ranges:
     """Ranges as a file has them."""
     return tuple((str(source), int(first), int(past)) for source, first, past in found)

@@ -114,6 +114,11 @@ class Tree:
     Floating-point addition is not associative: adding blocks as they come gives other bits every
     time, while this sum depends on the set of blocks alone.
 
+    Parameters
+    ----------
+    record : Record, optional
+        Account of what the blocks are, which checkpoints keep.
+
     Examples
     --------
     >>> import numpy as np

@@ -12,7 +12,7 @@ from pinvlearn._core.arrays import MIN_BLOCK_ROWS, Array, to_dense
 from pinvlearn._core.blas import lapack
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.gram import same_kind
+from pinvlearn.summaries.gram import same_kind, united
 from pinvlearn.summaries.schema import (
     Ranges,
     Schema,
@@ -101,7 +101,7 @@ class Triangle:
             Of both; a block that both have counted raises.
         """
         same_kind(self, other)
-        schema = self.schema.united(other.schema)
+        schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
         R = _stacked(self._widened(schema), other._widened(schema))
         return Triangle(R, schema, blocks, self.n_rows + other.n_rows)

@@ -1,0 +1,112 @@
+"""Inputs, targets, weights and ridges of any size: a finite answer or an error, never a NaN."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pinvlearn
+
+FEW, MANY = 60, 6000
+SIZES = [-300, -48, -40, -30, -8, 0, 0, 0, 8, 30, 40, 48, 200]
+TARGETS = [-200, -30, 0, 0, 0, 30, 140, 200]
+WEIGHTS = [0, 0, -45, 45, -20, 20]
+SOLVERS = ["auto", "exact", "qr", "gram", "cholesky", "adaptive", "adaptive-flat", "randomized"]
+ALPHAS = [0.0, 1e-12, 1.0, "auto", [0.0, 1.0], 1e300]
+FAMILIES = ["RBFNetworkRegressor", "ELMRegressor", "ELMClassifier", "PinvRegressor",
+            "PinvClassifier", "KernelELMRegressor"]  # fmt: skip
+
+
+def learner(name, rng):
+    alpha = ALPHAS[int(rng.integers(len(ALPHAS)))]
+    options = {"alpha": alpha, "solver": str(rng.choice(SOLVERS))}
+    if rng.random() < 0.3:
+        options["loo_scoring"] = None
+    if name == "KernelELMRegressor":
+        solver = str(rng.choice(["exact", "auto", "nystroem", "rpcholesky", "randomized"]))
+        options |= {"solver": solver, "single_precision": solver == "exact" and rng.random() < 0.4}
+        kernels = ["rbf", "linear", "poly", "laplacian", "cosine", "sigmoid"]
+        options["kernel"] = str(rng.choice(kernels))
+    elif name.startswith("RBF"):
+        options["n_kernels"] = 5
+    elif name.startswith("ELM"):
+        options["n_hidden"] = 8
+    return getattr(pinvlearn, name)(random_state=0, **options)
+
+
+def problem(seed):
+    rng = np.random.default_rng(seed)
+    name = FAMILIES[seed % len(FAMILIES)]
+    rows, columns = int(rng.choice([1, 2, 3, 5, 12, 30])), int(rng.choice([1, 2, 6]))
+    X = rng.standard_normal((rows, columns)) * 10.0 ** rng.choice(SIZES)
+    if rng.random() < 0.2:
+        X[:] = X[:1]
+    y = rng.standard_normal(rows) * 10.0 ** rng.choice(TARGETS)
+    if name.endswith("Classifier"):
+        y = np.arange(rows) % 2
+    weights = None
+    if rng.random() < 0.4:
+        weights = rng.uniform(0.0, 2.0, rows) * 10.0 ** rng.choice(WEIGHTS)
+    return learner(name, rng), X, y, weights
+
+
+def answers(model, X):
+    """Everything that a fitted model says of rows."""
+    yield from (model.predict(X), model.predict(0.5 * X), model.coef_, model.intercept_)
+    if hasattr(model, "decision_function"):
+        yield model.decision_function(X)
+    if model.loo_scoring is not None:
+        yield from (model.loo_predictions_, model.loo_error_)
+        if hasattr(model, "predict_interval"):
+            yield from model.predict_interval(X)
+        else:
+            yield model.predict_proba(X)
+
+
+def attack(seed):
+    """Whether there was an answer."""
+    model, X, y, weights = problem(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="The feature scales")
+        try:
+            model.fit(X, y, weights)
+        except (ValueError, np.linalg.LinAlgError):
+            return False
+        for values in answers(model, X):
+            assert not np.isnan(np.asarray(values, dtype=float)).any(), (seed, model)
+    return True
+
+
+def test_few():
+    assert np.mean([attack(seed) for seed in range(FEW)]) > 0.4
+
+
+@pytest.mark.attacks
+@pytest.mark.parametrize("part", range(10))
+def test_many(part):
+    assert np.mean([attack(seed) for seed in range(FEW + part, MANY, 10)]) > 0.4
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact", "qr", "gram", "randomized"])
+@pytest.mark.parametrize("scoring", ["mse", None])
+def test_features_whose_squares_underflow(solver, scoring):
+    """Few centres far from unscaled rows: features of 1e-170, and NaN where they were inverted."""
+    X = np.random.default_rng(0).standard_normal((40, 2)) * 1e3
+    y = np.arange(40.0)
+    model = pinvlearn.RBFNetworkRegressor(
+        2, gamma=1.0, centers="kmeans", alpha=0.0, solver=solver, loo_scoring=scoring,
+        random_state=0,
+    )  # fmt: skip
+    assert np.isfinite(model.fit(X, y).predict(X)).all()
+
+
+@pytest.mark.parametrize("alpha", ["auto", 1e-300, 1.0])
+def test_features_of_nothing_but_noise(alpha):
+    """A ridge below the rounding of a Gram matrix magnified it; refinement then ran away."""
+    rng = np.random.default_rng(0)
+    X = 1.0 + 1e-12 * rng.standard_normal((12, 3))
+    weights = rng.uniform(0.1, 2.0, 12) * 1e40
+    model = pinvlearn.PinvRegressor(alpha=alpha, solver="gram")
+    model.fit(X, rng.standard_normal(12), weights)
+    assert np.abs(model.predict(X)).max() < 10.0
