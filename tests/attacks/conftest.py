@@ -20,8 +20,13 @@ def outcomes_of(tmp_path_factory):
 
 
 @pytest.fixture
-def every_outcome_of(tmp_path):
+def every_outcome_of(tmp_path, record_property):
     """How every case of a group ended, each in a fork of its own."""
     from attacks.forks import outcomes
 
-    return lambda group: outcomes(tmp_path, "every", group)
+    def of(group):
+        found = outcomes(tmp_path, "every", group)
+        record_property("attempts", len(found))
+        return found
+
+    return of

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from functools import cache
 
-import mpmath
 import numpy as np
+import pytest
 import scipy.linalg
 
 from matrices import with_spectrum
+
+mpmath = pytest.importorskip("mpmath")
 
 M, N = 12, 8
 DIGITS = 60
@@ -118,7 +120,7 @@ def exactly(A: np.ndarray) -> np.ndarray:
         return np.array([mpmath.mpf(number(a)) for a in A.ravel()], dtype=object).reshape(A.shape)
 
 
-def norm(A: np.ndarray) -> mpmath.mpf:
+def norm(A: np.ndarray):
     """Root of the sum of squares, whatever the scale."""
     with mpmath.workdps(DIGITS):
         return mpmath.sqrt(sum((a * a for a in exactly(A).ravel()), mpmath.mpf(0)))

@@ -84,13 +84,15 @@ def sound_summary(folder: Path) -> Path:
     return folder / "summary.npz"
 
 
-def test_damaged_files(tmp_path) -> None:
+def test_damaged_files(tmp_path, record_property) -> None:
+    record_property("attempts", 400)
     refuses_all(pinvlearn.load, sound_model(tmp_path), 200)
     refuses_all(load_summary, sound_summary(tmp_path), 200)
 
 
 @pytest.mark.attacks
-def test_damaged_files_by_the_thousand(tmp_path) -> None:
+def test_damaged_files_by_the_thousand(tmp_path, record_property) -> None:
+    record_property("attempts", 16_000)
     refuses_all(pinvlearn.load, sound_model(tmp_path), 8000)
     refuses_all(load_summary, sound_summary(tmp_path), 8000)
 
@@ -126,8 +128,9 @@ for limit in (0, 1, 100, 5000, 20_000):
 
 
 @forks
-def test_a_disk_that_is_full(tmp_path) -> None:
+def test_a_disk_that_is_full(tmp_path, record_property) -> None:
     """A limit on the size of files stands for it: what is there is whole, or not there."""
+    record_property("attempts", 20)
     done = subprocess.run([sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True)
     assert done.stdout == 20 * "failed\n", done.stderr
     assert sorted(os.listdir(tmp_path)) == ["model.skops", "summary.npz"]

@@ -89,13 +89,16 @@ def attempts(name: str) -> Iterator[Attempt]:
     yield "svd adaptive", lambda: wrong_adaptive(target)
     for solver in WHOLE:
         yield f"pinv {solver}", lambda s=solver: wrong_pinv(target, s)
-        yield f"FastPCA {solver}", lambda s=solver: wrong_pca(target, s)
     for solver in ("auto", "exact", "qr", "gram", "cholesky", "adaptive"):
-        for ridge in RIDGES:
+        for ridge in (r for r in RIDGES if r == 0.0 or 0.0 < ridge_of(target, r) < np.inf):
             yield (
                 f"lstsq {solver} {ridge}",
                 lambda s=solver, a=ridge: wrong_lstsq(target, s, a),
             )
+    if len(target.A) < 2:
+        return
+    for solver in WHOLE:
+        yield f"FastPCA {solver}", lambda s=solver: wrong_pca(target, s)
     for solver in ("auto", "exact", "qr", "gram", "cholesky"):
         for ridge in RIDGES:
             for kind in ("pinv", "elm"):
@@ -103,6 +106,12 @@ def attempts(name: str) -> Iterator[Attempt]:
                     f"{kind} read-out {solver} {ridge}",
                     lambda k=kind, s=solver, a=ridge: wrong_readout(target, k, s, a),
                 )
+
+
+def ridge_of(target: Target, ridge: float) -> float:
+    """A ridge in units of the largest singular value squared; 0 or infinite if there is none."""
+    with mpmath.workdps(DIGITS):
+        return float(ridge * decomposition(target.name)[1][0] ** 2)
 
 
 def wrong_svd(target: Target, solver: str, rank: int) -> str:
@@ -156,17 +165,15 @@ def wrong_lstsq(target: Target, solver: str, ridge: float) -> str:
     A, (U, s, Vt) = exactly(target.A), decomposition(target.name)
     y, size = exactly(target.y), max(A.shape)
     with mpmath.workdps(DIGITS):
-        alpha = exactly(np.float64(ridge)).item() * s[0] ** 2
-        if not 0 <= float(alpha) < np.inf or (ridge and not float(alpha)):
-            return ""  # there is no such number
-        solution = lstsq(target.A, target.y, alpha=float(alpha), solver=solver, rng=0)
+        alpha = ridge_of(target, ridge)
+        solution = lstsq(target.A, target.y, alpha=alpha, solver=solver, rng=0)
         found = exactly(solution.coef)
         residual = norm(A @ found - y)
         if solver == "adaptive":
             allowed = norm(y) * (1 + target.rounding)
             return "" if residual <= allowed else "the residual is longer than y"
         cut_to = RESOLVED * 10 if solver in SQUARED else 0.0
-        expected = solutions((U, s, Vt), y, EPS, size, alpha=float(alpha), cut_to=cut_to)
+        expected = solutions((U, s, Vt), y, EPS, size, alpha=alpha, cut_to=cut_to)
         if solver in SQUARED:  # predictions: of many solutions a shifted factor may give another
             error = solution.report.error or 0.0
             near = [
@@ -186,8 +193,6 @@ def wrong_lstsq(target: Target, solver: str, ridge: float) -> str:
 
 def wrong_readout(target: Target, kind: str, solver: str, ridge: float) -> str:
     A, y = target.A, target.y
-    if len(A) < 2:
-        return ""
     if kind == "pinv":
         model = PinvRegressor(alpha=ridge, solver=solver)
     else:
@@ -230,8 +235,6 @@ def features(name: str, key: bytes, map_, kind: str):
 
 def wrong_pca(target: Target, solver: str) -> str:
     A = target.A
-    if len(A) < 2:
-        return ""
     model = FastPCA(svd_solver=solver).fit(A)
     with mpmath.workdps(DIGITS):
         H = exactly(A)

@@ -23,10 +23,12 @@ def check(folder: Path, rounds: int) -> None:
     assert found == rounds * [{"codes": [0, 0], "rows": 90.0, "mode": "0o600", "left": []}]
 
 
-def test_a_few_pairs(tmp_path) -> None:
+def test_a_few_pairs(tmp_path, record_property) -> None:
+    record_property("attempts", 3)
     check(tmp_path, 3)
 
 
 @pytest.mark.attacks
-def test_many_pairs(tmp_path) -> None:
+def test_many_pairs(tmp_path, record_property) -> None:
+    record_property("attempts", 40)
     check(tmp_path, 40)
