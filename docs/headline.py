@@ -36,9 +36,7 @@ def races(results: Path) -> Iterator[Race]:
     fit = row["one fit, seconds"]
     seconds = fit * row["path (mse) / one fit"], fit * row["RidgeCV / one fit"]
     chosen = f"alpha {row['alpha by path']:.2g}", f"alpha {row['alpha by RidgeCV']:.2g}"
-    yield Race(
-        "One of 31 ridges by leave-one-out (satimage)", "RidgeCV", seconds, chosen
-    )
+    yield Race("One of 31 ridges by leave-one-out (satimage)", "RidgeCV", seconds, chosen)
 
     kernel = _table(results, "speed-kernel-elm", 1)
     ours, theirs = (
