@@ -77,8 +77,9 @@ resumed, whole = load(folder / "resumed.skops"), load(folder / "whole.skops")
 print("the same bits as without the kill:", np.array_equal(resumed.coef_, whole.coef_))
 
 # %%
-# Only the block at work was lost. The second process skips what the checkpoint has counted; a
-# checkpoint of other blocks, other parameters or with a flipped bit is refused.
+# Only the block at work was lost. The second process reads what the checkpoint has counted, to see
+# that it is still the same, and adds up the rest; a checkpoint of other blocks, other parameters or
+# with a flipped bit is refused.
 
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 for attempt, label in enumerate(("first process", "second process")):
