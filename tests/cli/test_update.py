@@ -251,5 +251,6 @@ def test_a_part_is_merged_once(table) -> None:
     assert pinvlearn.load("x.skops")[-1].summary_.n_rows == 80
     ok("update", "m.skops", write(table[80:], "b.csv"), *OPTIONS, "-o", "b.npz")
     assert "given twice" in fails(2, "merge", "b.npz", "./b.npz", "-o", "x.npz")
-    ok("merge", "m.skops", "b.npz", "-o", "m.skops")  # the result may replace a part
-    assert pinvlearn.load("m.skops")[-1].summary_.n_rows == 150
+    assert "read too" in fails(2, "merge", "m.skops", "b.npz", "-o", "m.skops")
+    ok("merge", "m.skops", "b.npz", "-o", "all.skops")
+    assert pinvlearn.load("all.skops")[-1].summary_.n_rows == 150
