@@ -49,7 +49,6 @@ ELSEWHERE = {
     "linalg/dense.py": "linalg/test_driver.py",
     "linalg/frpca.py": "linalg/test_driver.py",
     "readout/cells.py": "learners/test_fastpi.py",
-    "readout/extended.py": "readout/test_choose.py",
     "readout/factors.py": "readout/test_solvers.py",
     "readout/kernel_factors.py": "readout/test_kernel.py",
     "readout/pivots.py": "learners/test_kernel_elm.py",

@@ -394,6 +394,7 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array of str
+            One name for each column, indicators last.
         """
         names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[self.kept_features_]
