@@ -131,8 +131,8 @@ REASONS = {
     "is obeyed where the ridge drowns in rounding: its factor is shifted, as a note says, and of "
     "many solutions it need not give the shortest",
     r"test_imputer_imputers_add_indicator\[Imputer-(-1|0)\]": "only NaN is missing",
-    r"test_imputer_imputers_pandas_na_integer_array_support.*": "a frame of integers with gaps comes "
-    "back as one, its gaps filled with whole numbers",
+    r"test_imputer_imputers_pandas_na_integer_array_support.*": "a frame of integers with gaps "
+    "comes back as one, its gaps filled with whole numbers",
     r"TestPinv\.test_simple_complex": "numbers are real",
     r"TestPinv\.test_atol_rtol": "the cut-off is relative to the largest singular value",
     r"TestPinv\.test_empty.*": "an empty matrix is refused",
