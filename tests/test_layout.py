@@ -41,6 +41,7 @@ ELSEWHERE = {
     "learners/_mixed.py": "learners/test_imputer.py",
     "learners/_pieces.py": "learners/test_ledger.py",
     "learners/_state.py": "learners/test_base.py",
+    "learners/_tables.py": "learners/test_tabular_inputs.py",
     "learners/_targets.py": "learners/test_base.py",
     "learners/elm.py": "learners/test_base.py",
     "learners/extreme_svm.py": "learners/test_ledger.py",

@@ -28,6 +28,7 @@ Y = {
     "Regressor": X[:, 0] ** 2,
     "Features": None,
     "Imputer": None,
+    "Inputs": None,
     "Encoder": None,
     "Fields": None,
     "PCA": None,

@@ -21,6 +21,7 @@ GROUPS = {
         "pinvlearn.learners.autoencoder",
         "pinvlearn.learners.decomposition",
         "pinvlearn.learners.features",
+        "pinvlearn.learners.tabular_inputs",
         "pinvlearn.learners.receptive_fields",
     ),
     "Linear algebra": ("pinvlearn.functional.matrices", "pinvlearn.linalg"),

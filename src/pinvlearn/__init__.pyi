@@ -45,6 +45,7 @@ from pinvlearn.learners.pinv import PinvRegressor as PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier as RBFNetworkClassifier
 from pinvlearn.learners.rbf import RBFNetworkRegressor as RBFNetworkRegressor
 from pinvlearn.learners.receptive_fields import ReceptiveFields as ReceptiveFields
+from pinvlearn.learners.tabular_inputs import TabularInputs as TabularInputs
 from pinvlearn.linalg.kernel import LowRankPSD as LowRankPSD
 from pinvlearn.linalg.rangefinder import RangeBasis as RangeBasis
 from pinvlearn.linalg.reorder import Reordering as Reordering

@@ -49,10 +49,17 @@ MODELS = frozenset(
         "pinvlearn.learners.rbf.RBFNetworkClassifier",
         "pinvlearn.learners.rbf.RBFNetworkRegressor",
         "pinvlearn.learners.receptive_fields.ReceptiveFields",
+        "pinvlearn.learners.tabular_inputs.TabularInputs",
     }
 )
 PARTS = frozenset(
     {
+        "pinvlearn.features.columns.LevelSummary",
+        "pinvlearn.features.columns.NumberSummary",
+        "pinvlearn.features.columns.Preparation",
+        "pinvlearn.features.columns.PreparedLevels",
+        "pinvlearn.features.columns.PreparedNumbers",
+        "pinvlearn.features.columns.TableSummary",
         "pinvlearn.features.kernels.GivenColumns",
         "pinvlearn.features.kernels.Kernel",
         "pinvlearn.features.kernels.KernelColumns",
@@ -64,6 +71,7 @@ PARTS = frozenset(
         "pinvlearn.features.random_layer.Stack",
         "pinvlearn.features.radial.RadialBasis",
         "pinvlearn.features.receptive_fields.Fields",
+        "pinvlearn.features.sketch.QuantileSketch",
         "pinvlearn.learners._ledger.Ledger",
         "pinvlearn.learners._mixed.Column",
         "pinvlearn.learners.pinv.GivenMap",

@@ -83,6 +83,19 @@ def test_columns_may_be_chosen_in_any_way(chosen):
     assert story("spare", model).steps == ("left out",)
 
 
+def test_what_a_table_made_ready_became():
+    table = TABLE.assign(same="x", day=pd.date_range("2024-01-01", periods=40))
+    model = make_pipeline(pl.TabularInputs(), pl.PinvRegressor()).fit(table, TARGET)
+    told = {story.name: " | ".join(story.steps) for story in column_stories(model, table)}
+    assert told["size"] == (
+        "2 subtracted, divided by 2, far values bent; its rank; gaps filled with 2 and marked"
+    )
+    assert told["town"].startswith("one input for each of ")
+    assert told["same"] == "left out: it holds 'x' alone"
+    assert "days: " in told["day"]
+    assert "month: " in told["day"]
+
+
 def test_texts_that_are_all_different_are_ids():
     table = TABLE.assign(code=[f"c{i}" for i in range(40)])
     assert idlike(table) == ["code"]

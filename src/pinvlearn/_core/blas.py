@@ -1,8 +1,8 @@
-"""BLAS and LAPACK by name, and a symmetric product in place that no wrapper of them offers.
+"""BLAS and LAPACK by name, and without the GIL, which their wrappers hold.
 
 NumPy's ``Z.T @ Z`` releases the GIL but makes a new array and fills both its triangles; SciPy's
-``dsyrk`` adds in place but holds the GIL.  The routine itself is in the table of functions that
-SciPy exports for Cython, and ctypes calls it without the GIL.
+``dsyrk`` adds in place but holds the GIL.  The routines themselves are in the tables of functions
+that SciPy exports for Cython, and ctypes calls them without the GIL.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import scipy.linalg.blas
 import scipy.linalg.cython_blas
+import scipy.linalg.cython_lapack
 import scipy.linalg.lapack
 
 from pinvlearn._core.arrays import Array
@@ -36,28 +37,44 @@ def add_gram(Z: Array, G: Array) -> None:
 
     Both hold float64 in contiguous rows, which need not lie next to each other.
     """
-    syrk, integer = _dsyrk()
     m, p = Z.shape
     if m == 0 or p == 0:
         return
     # Fortran sees the transposes, so the lower triangle of G is the upper one to it.
-    n, k, lda, ldc = (integer(i) for i in (p, m, Z.strides[0] // 8, G.strides[0] // 8))
-    one, by = ctypes.c_double(1.0), ctypes.byref
-    pointers = (by(one), Z.ctypes.data, by(lda), by(one), G.ctypes.data, by(ldc))
-    syrk(b"U", b"N", by(n), by(k), *pointers)
+    lda, ldc = Z.strides[0] // 8, G.strides[0] // 8
+    call("dsyrk", "U", "N", p, m, 1.0, Z, lda, 1.0, G, ldc)
+
+
+def call(name: str, *arguments: Any) -> None:
+    """A routine of BLAS or LAPACK as Fortran declares it, on the calling thread, without the GIL.
+
+    Arrays are passed by where they begin, integers and numbers by reference.
+    """
+    routine, integer = _routine(name, len(arguments))
+    routine(*(_reference(argument, integer) for argument in arguments))
+
+
+def _reference(argument: Any, integer: Any) -> Any:
+    if isinstance(argument, str):
+        return argument.encode()
+    if isinstance(argument, int):
+        return ctypes.byref(integer(argument))
+    if isinstance(argument, float):
+        return ctypes.byref(ctypes.c_double(argument))
+    return argument.ctypes.data
 
 
 @cache
-def _dsyrk() -> tuple[Callable[..., None], Any]:
+def _routine(name: str, n_arguments: int) -> tuple[Callable[..., None], Any]:
     """The routine, and the integers it takes: a SciPy built for ILP64 says so in its signature."""
-    capsule = scipy.linalg.cython_blas.__pyx_capi__["dsyrk"]
+    table = dict(scipy.linalg.cython_lapack.__pyx_capi__)
+    table |= scipy.linalg.cython_blas.__pyx_capi__
     signature_of = ctypes.pythonapi.PyCapsule_GetName
     signature_of.argtypes, signature_of.restype = [ctypes.py_object], ctypes.c_char_p
     address_of = ctypes.pythonapi.PyCapsule_GetPointer
     address_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
     address_of.restype = ctypes.c_void_p
-    signature = signature_of(capsule)
-    character, pointer = ctypes.c_char_p, ctypes.c_void_p
-    routine = ctypes.CFUNCTYPE(None, character, character, *8 * [pointer])
+    signature = signature_of(table[name])
+    routine = ctypes.CFUNCTYPE(None, *n_arguments * [ctypes.c_void_p])
     integer = ctypes.c_int64 if b"int64" in signature else ctypes.c_int
-    return routine(address_of(capsule, signature)), integer
+    return routine(address_of(table[name], signature)), integer

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pinvlearn._core.arrays import Array
 from pinvlearn.deploy.graph import Nodes, doubles, element_type, onnx_module
 from pinvlearn.deploy.maps import affine, features
+from pinvlearn.deploy.tables import check_kinds, prepared_matrix
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.features.random_layer import Offset
 from pinvlearn.learners._base import ReadoutClassifier, ReadoutEstimator, ReadoutRegressor
@@ -21,6 +22,7 @@ from pinvlearn.learners.features import MapTransformer
 from pinvlearn.learners.imputer import SVDImputer
 from pinvlearn.learners.partial import PartialSVD
 from pinvlearn.learners.receptive_fields import ReceptiveFields
+from pinvlearn.learners.tabular_inputs import TabularInputs
 from pinvlearn.linalg.svd import cutoff_gain
 
 
@@ -42,6 +44,8 @@ Converter = Callable[[Nodes, Any, str], list[str]]
 def outputs_of(model: Any) -> list[Output]:
     """What the graph of a fitted estimator gives."""
     double = onnx_module().TensorProto.DOUBLE
+    if isinstance(model, TabularInputs):
+        return [Output("variable", double, (len(model.columns_.names),))]
     if not isinstance(model, ReadoutEstimator):
         return [Output("variable", double, (int(model._n_features_out),))]
     schema = model._ledger.schema
@@ -93,6 +97,8 @@ def check_convertible(model: Any) -> None:
     check_is_fitted(model)
     if isinstance(model, ReadoutClassifier):
         _labels(model)
+    if isinstance(model, TabularInputs):
+        check_kinds(model)
 
 
 def _labels(model: Any) -> Any:
@@ -184,6 +190,7 @@ CONVERTERS: dict[type, Converter] = {
     MapTransformer: _map_transformer,
     FastPCA: _principal,
     FastTruncatedSVD: _truncated,
+    TabularInputs: prepared_matrix,
 }
 """Every estimator of dense rows, by what it is derived from."""
 

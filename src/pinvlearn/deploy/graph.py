@@ -14,8 +14,11 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array
 
-OPSET = 17
-"""Of the operators used, none has changed since; onnxruntime knows it from 1.12 on."""
+OPSET, ML_OPSET = 17, 3
+"""Of the operators used, none has changed since; onnxruntime knows them from 1.12 on.  The second
+is of the domain ai.onnx.ml."""
+
+ML = "ai.onnx.ml"
 
 IR_VERSION = 8
 """The file format that came with `OPSET`."""
@@ -30,7 +33,7 @@ class Nodes(Protocol):
     def constant(self, values: Any) -> str:
         """An array that belongs to the model."""
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """One node and what it gives."""
 
 
@@ -47,10 +50,10 @@ class GraphNodes:
         self.constants.append(tensor(values, name))
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """One node and what it gives."""
         name = f"v{len(self.nodes)}"
-        node = onnx_module().helper.make_node(operator, inputs, [name], **attributes)
+        node = onnx_module().helper.make_node(operator, inputs, [name], domain=domain, **attributes)
         self.nodes.append(node)
         return name
 

@@ -6,7 +6,15 @@ import json
 from typing import Any
 
 from pinvlearn.deploy.estimators import Output, check_convertible, convert, outputs_of
-from pinvlearn.deploy.graph import IR_VERSION, OPSET, GraphNodes, check_bytes, onnx_module
+from pinvlearn.deploy.graph import (
+    IR_VERSION,
+    ML,
+    ML_OPSET,
+    OPSET,
+    GraphNodes,
+    check_bytes,
+    onnx_module,
+)
 from pinvlearn.deploy.pipelines import convert_pipeline, is_pipeline
 
 
@@ -91,7 +99,7 @@ def _whole(nodes: GraphNodes, model: Any, outputs: list[Output]) -> Any:
     graph = helper.make_graph(
         nodes.nodes, type(model).__name__, [rows], results, initializer=nodes.constants
     )
-    domains = [helper.make_opsetid("", OPSET)]
+    domains = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
     return helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
 
 

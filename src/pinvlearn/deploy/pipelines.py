@@ -19,8 +19,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn.deploy.estimators import Output, check_convertible, convert, outputs_of
-from pinvlearn.deploy.graph import IR_VERSION, OPSET, Nodes, check_bytes, onnx_module, tensor
+from pinvlearn.deploy.graph import (
+    IR_VERSION,
+    ML,
+    ML_OPSET,
+    OPSET,
+    Nodes,
+    check_bytes,
+    onnx_module,
+    tensor,
+)
+from pinvlearn.deploy.tables import check_kinds, prepared_table
 from pinvlearn.features.random_layer import Inputs
+from pinvlearn.learners._tables import NUMBER
 from pinvlearn.learners.autoencoder import ELMAutoEncoder
 from pinvlearn.learners.decomposition import FastPCA, FastTruncatedSVD
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
@@ -30,6 +41,7 @@ from pinvlearn.learners.features import RandomFeatures, RBFFeatures
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import GivenMap, PinvClassifier, PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
+from pinvlearn.learners.tabular_inputs import TabularInputs
 
 ESTIMATORS: tuple[type, ...] = (
     DeepELMClassifier,
@@ -48,11 +60,9 @@ ESTIMATORS: tuple[type, ...] = (
     RBFNetworkClassifier,
     RBFNetworkRegressor,
     RandomFeatures,
+    TabularInputs,
 )
 """What skl2onnx is told of."""
-
-ML_OPSET = 3
-"""Version of the domain ai.onnx.ml that came with `OPSET`."""
 
 ZERO_OR_ONE = frozenset({"OneHotEncoder"})
 """Operators of single precision whose values have no digits to lose."""
@@ -68,12 +78,15 @@ def convert_pipeline(model: Any, X: Any) -> Any:
     steps = _steps(model)
     check_convertible(steps[-1][1])
     check_is_fitted(model)
+    for _, step in steps:
+        if isinstance(step, TabularInputs):
+            check_kinds(step)
     try:
         graph = skl2onnx.convert_sklearn(
             Pipeline(steps),
             name=type(steps[-1][1]).__name__,
             initial_types=_inputs(skl2onnx, steps[0][1], X),
-            target_opset={"": OPSET, "ai.onnx.ml": ML_OPSET},
+            target_opset={"": OPSET, ML: ML_OPSET},
             custom_conversion_functions={SimpleImputer: _convert_imputer},
             custom_shape_calculators={SimpleImputer: _imputer_shapes},
         )
@@ -119,7 +132,9 @@ def _skl2onnx() -> ModuleType:
 
 
 def is_pipeline(model: Any) -> bool:
-    """Whether a model has steps of its own, scikit-learn's perhaps, before the read-out."""
+    """Whether a model has steps, scikit-learn's perhaps, or takes a table by its columns."""
+    if isinstance(model, TabularInputs):
+        return hasattr(model, "feature_names_in_")
     return isinstance(model, Pipeline) or isinstance(getattr(model, "map_", None), GivenMap)
 
 
@@ -153,8 +168,11 @@ def _names(steps: list[tuple[str, Any]]) -> list[str]:
 def _inputs(skl2onnx: ModuleType, first: Any, X: Any) -> Any:
     """Names and types of the graph's inputs, by what the first step takes."""
     types = skl2onnx.common.data_types
-    if not isinstance(first, ColumnTransformer) or not hasattr(first, "feature_names_in_"):
+    by_name = isinstance(first, ColumnTransformer | TabularInputs)
+    if not by_name or not hasattr(first, "feature_names_in_"):
         return [("X", types.DoubleTensorType([None, int(first.n_features_in_)]))]
+    if isinstance(first, TabularInputs) and set(first.kinds_) == {NUMBER}:
+        return [(str(name), types.DoubleTensorType([None, 1])) for name in first.feature_names_in_]
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         raise TypeError(
             "the pipeline takes a table by the names of its columns; give to_onnx() a few rows of "
@@ -221,11 +239,13 @@ class ContainerNodes:
             self.container.add_initializer(name, made.data_type, list(made.dims), made)
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """One node and what it gives."""
         name = str(self.scope.get_unique_variable_name("value"))
         own = self.scope.get_unique_operator_name(operator)
-        self.container.add_node(operator, list(inputs), [name], name=own, **attributes)
+        self.container.add_node(
+            operator, list(inputs), [name], op_domain=domain, name=own, **attributes
+        )
         return name
 
     def rename(self, value: str, name: str) -> None:
@@ -237,9 +257,19 @@ class ContainerNodes:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """What skl2onnx calls for an estimator of ours."""
     nodes = ContainerNodes(scope, container)
-    values = convert(nodes, operator.raw_operator, _rows(nodes, operator))
+    if isinstance(operator.raw_operator, TabularInputs) and len(operator.inputs) > 1:
+        values = [_table(nodes, operator)]
+    else:
+        values = convert(nodes, operator.raw_operator, _rows(nodes, operator))
     for value, output in zip(values, operator.outputs, strict=True):
         nodes.rename(value, output.full_name)
+
+
+def _table(nodes: Nodes, operator: Any) -> str:
+    """A table by its columns, texts as they are."""
+    texts = _skl2onnx().common.data_types.StringTensorType
+    inputs = [(part.full_name, isinstance(part.type, texts)) for part in operator.inputs]
+    return prepared_table(nodes, operator.raw_operator, inputs)
 
 
 def _rows(nodes: Nodes, operator: Any) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.spatial.distance
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, slices, to_dense
+from pinvlearn._core.threads import share_out
 
 
 def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
@@ -56,13 +56,14 @@ def _rbf_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
     return _exp_in_place(exponent)
 
 
-def _exp_in_place(exponent: Array) -> Array:
-    """exp in place, of exponents held to [-350, 0].
+LOWEST = -350.0
+"""Exponents are held to this: products of values under 1e-152 would be denormal numbers, which slow
+BLAS down tenfold."""
 
-    Rounding may leave a distance below zero; and products of values under 1e-152 would be denormal
-    numbers, which slow BLAS down tenfold.
-    """
-    np.clip(exponent, -350.0, 0.0, out=exponent)
+
+def _exp_in_place(exponent: Array) -> Array:
+    """exp in place, of exponents held to [-350, 0]; rounding may leave a distance below zero."""
+    np.clip(exponent, LOWEST, 0.0, out=exponent)
     return np.exp(exponent, out=exponent)
 
 
@@ -74,7 +75,7 @@ def row_squares(X: Matrix) -> Array:
 
 def laplacian(X: Matrix, centers: Matrix, gamma: float) -> Array:
     """exp(-gamma·‖x - c‖₁) for all pairs of rows; sparse rows are made dense a block at a time."""
-    return _of_distances(X, centers, gamma, "cityblock")
+    return _of_distances(X, centers, gamma, "city_block")
 
 
 def exponential(X: Matrix, centers: Matrix, gamma: float) -> Array:
@@ -84,9 +85,27 @@ def exponential(X: Matrix, centers: Matrix, gamma: float) -> Array:
 
 def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Array:
     X, C = to_dense(X), to_dense(centers)
-    distance = scipy.spatial.distance.cdist(X, C, metric)
-    distance *= -gamma
-    return _exp_in_place(distance).astype(X.dtype, copy=False)
+    distance = distances(X, C, metric)
+    for start in range(0, len(X), CHUNK):
+        chunk = distance[start : start + CHUNK]
+        chunk *= -gamma
+        _exp_in_place(chunk)
+    return distance.astype(X.dtype, copy=False)
+
+
+def distances(X: Array, centers: Array, metric: str) -> Array:
+    """All distances of rows to centres, "city_block" or "euclidean", without rounding errors."""
+    from pinvlearn.features import _compiled
+
+    D = np.empty((len(X), len(centers)))
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    columns = np.ascontiguousarray(centers.T, dtype=np.float64)
+    loop = getattr(_compiled, metric)
+    share_out(
+        lambda part: loop(rows, columns, D, part.start, part.stop),
+        [(part,) for part in slices(0, len(X), CHUNK)],
+    )
+    return D
 
 
 RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {

@@ -24,8 +24,6 @@ from pinvlearn._validation import (
     check_in_memory,
     check_jobs,
     check_magnitude,
-    check_rows,
-    check_rows_and_targets,
     check_weights,
     generator,
     warn_of_scales,
@@ -90,7 +88,7 @@ class ReadoutEstimator(LedgerHolder):
         with unchanged_on_failure(self):
             forget_fit(self)
             check_in_memory(X)
-            X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
+            X, y = self._new_rows(X, y)
             weights = check_weights(sample_weight, X.shape[0], some=True)
             schema, y = self._read_targets(y, X.shape[1])
             targets = coded(schema, y, weights, self._class_weight)
@@ -154,7 +152,7 @@ class ReadoutEstimator(LedgerHolder):
 
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
-        X = check_rows(self, X, reset=False, dtype=np.float64)
+        X = self._later_rows(X)
         drawn, coef, intercept = self.map_, np.atleast_2d(self.coef_).T, self.intercept_
         folded = getattr(drawn, "folded", None)
         if folded is not None:

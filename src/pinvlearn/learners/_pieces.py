@@ -26,6 +26,7 @@ from pinvlearn._validation import (
     check_decay,
     check_in_memory,
     check_jobs,
+    check_rows,
     check_rows_and_targets,
     check_solver,
     generator,
@@ -74,6 +75,14 @@ class LedgerHolder(BaseEstimator):
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         """The schema of the targets, before any class is known, and y as an array."""
         raise NotImplementedError
+
+    def _new_rows(self, X: Any, y: Any) -> tuple[Matrix, Any]:
+        """The rows of a new fit as the map takes them, and their targets."""
+        return check_rows_and_targets(self, X, y, dtype=np.float64)
+
+    def _later_rows(self, X: Any) -> Matrix:
+        """Rows for a fitted model as the map takes them."""
+        return check_rows(self, X, reset=False, dtype=np.float64)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         """What follows from a solution, coefficients first."""
@@ -356,7 +365,7 @@ class LedgerHolder(BaseEstimator):
         forget_fit(self)
         check_in_memory(X)
         with naming(where):
-            X, y = check_rows_and_targets(self, X, y, dtype=np.float64)
+            X, y = self._new_rows(X, y)
             drawn, notes = self._map_for(X, y)
             schema, y = self._read_targets(y, X.shape[1])
         schema = schema.of_map(drawn)

@@ -123,7 +123,7 @@ def solve_kernel(
 ) -> Readout:
     """Weights c of all kernel columns for one alpha or the best of a path.
 
-    One alpha costs a Cholesky factorisation, n³/3 flops (and 2n³/3 for leave-one-out); a path one
+    One alpha costs a Cholesky factorisation, n³/3 flops (and as many for leave-one-out); a path one
     eigendecomposition, about 9n³, for all its alphas and their exact leave-one-out.  K is
     overwritten; memory 2n².
 

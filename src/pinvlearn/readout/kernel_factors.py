@@ -14,6 +14,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norms
 from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
 from pinvlearn.readout.problem import EPS
 from pinvlearn.readout.solvers import TOLERANCE
@@ -152,14 +153,14 @@ def _largest_of_arrow(corner: float, arms: Array, values: Array) -> float:
 def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> KernelFit | None:
     """The fit for one alpha by a Cholesky factor of K + alpha, refined where that helps.
 
-    n³/3 flops, and 2n³/3 for leave-one-out.  None where K + alpha is singular to rounding: K is
+    n³/3 flops, and as many for leave-one-out.  None where K + alpha is singular to rounding: K is
     then as it was, and otherwise overwritten.
     """
     K, root = rows.K, rows.root
     A, diagonal = K.T, np.diagonal(K).copy()  # symmetric, so A is Fortran order without a copy
     A[np.diag_indices_from(A)] += alpha
     norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
-    L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True, clean=False)
+    info, L = factor_lower(A), A
     smallest = lapack("pocon", A)(L, norm, uplo="L")[0] * norm if info == 0 else 0.0
     noise = EPS * rows.size
     if not smallest > len(K) * noise:
@@ -178,26 +179,17 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     if not leave_one_out:
         nothing = np.empty(0)
         return KernelFit(DualFit(weights, weights, nothing, nothing, nothing, 0.0), offset, error)
-    inverse, _ = lapack("potri", L)(L, lower=True, overwrite_c=True)
-    freedom = np.diagonal(inverse).copy()
-    if rows.intercept and root @ ones > 0.0:
-        freedom -= ones**2 / (root @ ones)
+    freedom, total = inverse_diagonal(L), float(root @ ones)
+    share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
+    freedom -= ones * share
     # a bound on the norms of the inverse's columns, and they themselves where it is not enough
     columns = np.sqrt(freedom.clip(min=0.0) / smallest)
     moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     if (moved > TOLERANCE * np.abs(rows.targets).max(axis=0)).any():
-        columns = _column_norms(inverse, ones * rows.intercept, root @ ones)
+        columns = inverse_norms(L, ones, share)
         moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)
-
-
-def _column_norms(inverse: Array, ones: Array, total: float) -> Array:
-    """Norms of the columns of an inverse, given by its lower triangle, less ones·onesᵀ / total."""
-    _mirror(inverse)
-    M = blas("ger", inverse)(-1.0 / total, ones, ones, a=inverse, overwrite_a=True)
-    norms: Array = np.sqrt(np.einsum("ij,ij->j", M, M))
-    return norms
 
 
 def _refined(A: Array, L: Array, shift: Array, both: Array, solved: Array) -> tuple[Array, float]:

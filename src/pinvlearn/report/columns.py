@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
+from pinvlearn.features.columns import PreparedNumbers
+from pinvlearn.learners.tabular_inputs import TabularInputs
 from pinvlearn.report.markup import number
 
 MOST_LEVELS = 6
@@ -52,11 +54,41 @@ def _steps_of(model: Any, names: list[str]) -> Iterator[tuple[int, str]]:
         for _, transformer, columns in steps[0].transformers_:
             if transformer != "drop":
                 yield from _told(transformer, _positions(columns, names))
+    elif steps and isinstance(steps[0], TabularInputs):
+        yield from _tabular(steps[0], names)
     elif steps:
         for step in steps:
             yield from _told(step, everything)
     else:
         yield from ((position, "") for position in everything)
+
+
+def _tabular(step: TabularInputs, names: list[str]) -> Iterator[tuple[int, str]]:
+    """What `TabularInputs` makes of each column, or why it leaves one out."""
+    for name, why in step.dropped_.items():
+        if name in names:  # a part of a date has a name of its own
+            yield names.index(name), f"left out: {why}"
+    for column in step.columns_.columns:
+        part = column.name.removeprefix(names[column.source]).removeprefix("__")
+        of_part = f"{part}: " if part else ""
+        if isinstance(column, PreparedNumbers):
+            yield column.source, of_part + _prepared_numbers(column)
+        else:
+            yield column.source, of_part + _levels_told(column.levels, column.pooled)
+            if column.missing:
+                yield column.source, "gaps are a level"
+
+
+def _prepared_numbers(column: PreparedNumbers) -> str:
+    said = []
+    if column.scaled is not None:
+        middle, scale = number(column.middle), number(column.scale)
+        said.append(f"{middle} subtracted, divided by {scale}, far values bent")
+    if column.ranked is not None:
+        said.append("its rank")
+    if column.indicator:
+        said.append(f"gaps filled with {number(column.middle)} and marked")
+    return "; ".join(said)
 
 
 def _positions(columns: Any, names: list[str]) -> list[int]:
@@ -113,12 +145,15 @@ def _encoded(step: OneHotEncoder, position: int) -> str:
     levels = [str(level) for level in step.categories_[position]]
     rare = getattr(step, "infrequent_categories_", None)
     pooled = [] if rare is None or rare[position] is None else [str(r) for r in rare[position]]
-    own = [level for level in levels if level not in set(pooled)]
+    return _levels_told([level for level in levels if level not in set(pooled)], pooled)
+
+
+def _levels_told(own: Sequence[str], pooled: Sequence[str]) -> str:
     said = f"one input for each of {len(own)} levels: {_some(own)}"
     return said + (f"; {len(pooled)} rare ones share one: {_some(pooled)}" if pooled else "")
 
 
-def _some(names: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     more = len(names) - MOST_LEVELS
     return ", ".join(names[:MOST_LEVELS]) + (f" and {more} more" if more > 0 else "")
 

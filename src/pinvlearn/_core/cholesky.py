@@ -1,0 +1,108 @@
+"""Cholesky factors by tiles that threads share, and what follows from them.
+
+LAPACK's own threads change bits with their number and wait for each other on a busy machine; here
+every tile is the work of one thread, and which tiles there are depends on the size alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.blas import call
+from pinvlearn._core.threads import one_blas_thread, share_out
+
+WHOLE = 1024
+"""Up to so many columns LAPACK factors at once: tiles would cost more than a thread gains."""
+
+PANEL = 384
+"""Columns that are eliminated at a time."""
+
+TILE = 768
+"""Columns of what is left that one thread updates."""
+
+COLUMNS = 192
+"""Columns of an inverse that one thread solves for."""
+
+
+def factor_lower(A: Array) -> int:
+    """The Cholesky factor of a float64 matrix in Fortran order, in its lower triangle; n³/3 flops.
+
+    The part above the diagonal stays as it is.  Gives 0, or the size of the leading part that is
+    not positive definite.
+    """
+    n, lda = len(A), A.strides[1] // 8
+    if n <= WHOLE:
+        return _factor_whole(A, lda)
+    for panel in slices(0, n, PANEL):
+        info = _factor_whole(A[panel, panel], lda)
+        if info:
+            return panel.start + info
+        rest = slices(panel.stop, n, TILE)
+        share_out(lambda rows, panel=panel: _solve_rows(A, rows, panel, lda), [(r,) for r in rest])
+        share_out(lambda part, panel=panel: _update(A, part, panel, lda), [(r,) for r in rest])
+    return 0
+
+
+def _factor_whole(A: Array, lda: int) -> int:
+    info = np.zeros(1, dtype=np.int64)  # wide enough for either kind of integer
+    with one_blas_thread():
+        call("dpotrf", "L", len(A), A, lda, info)
+    return int(info[0])
+
+
+def _solve_rows(A: Array, rows: slice, panel: slice, lda: int) -> None:
+    """Rows of the factor below a panel's diagonal: A[rows, panel] L⁻ᵀ."""
+    m, n = rows.stop - rows.start, panel.stop - panel.start
+    L, B = A[panel, panel], A[rows, panel]
+    call("dtrsm", "R", "L", "T", "N", m, n, 1.0, L, lda, B, lda)
+
+
+def _update(A: Array, part: slice, panel: slice, lda: int) -> None:
+    """Take a panel's share out of some columns, from the diagonal downwards."""
+    n, k = part.stop - part.start, panel.stop - panel.start
+    left, below = A[part, panel], A[part.stop :, panel]
+    call("dsyrk", "L", "N", n, k, -1.0, left, lda, 1.0, A[part, part], lda)
+    if len(below):
+        C = A[part.stop :, part]
+        call("dgemm", "N", "T", len(below), n, k, -1.0, below, lda, left, lda, 1.0, C, lda)
+
+
+def inverse_diagonal(L: Array) -> Array:
+    """The diagonal of (LLᵀ)⁻¹ for a factor in a lower triangle, Fortran order; n³/3 flops."""
+    diagonal = np.empty(len(L))
+
+    def solve(part: slice) -> None:
+        X = _inverse_columns(L, part)
+        diagonal[part] = np.einsum("ij,ij->j", X, X)
+
+    share_out(solve, [(part,) for part in slices(0, len(L), COLUMNS)])
+    return diagonal
+
+
+def inverse_norms(L: Array, left: Array, right: Array) -> Array:
+    """Norms of the columns of (LLᵀ)⁻¹ - left·rightᵀ; about n³ flops."""
+    n, lda = len(L), L.strides[1] // 8
+    norms = np.empty(n)
+
+    def solve(part: slice) -> None:
+        width = part.stop - part.start
+        X = np.zeros((n, width), order="F")
+        X[part.start :] = _inverse_columns(L, part)
+        call("dtrsm", "L", "L", "T", "N", n, width, 1.0, L, lda, X, n)
+        X -= np.outer(left, right[part])
+        norms[part] = np.sqrt(np.einsum("ij,ij->j", X, X))
+
+    share_out(solve, [(part,) for part in slices(0, n, COLUMNS)])
+    return norms
+
+
+def _inverse_columns(L: Array, part: slice) -> Any:
+    """Some columns of L⁻¹, from the diagonal downwards: what is above is zero."""
+    n, width, lda = len(L) - part.start, part.stop - part.start, L.strides[1] // 8
+    X = np.zeros((n, width), order="F")
+    X[np.arange(width), np.arange(width)] = 1.0
+    call("dtrsm", "L", "L", "N", "N", n, width, 1.0, L[part.start :, part.start :], lda, X, n)
+    return X

@@ -1,0 +1,376 @@
+"""Columns of a table made ready for kernels: what is learned of each, and what becomes of it.
+
+A column comes as numbers (float64, NaN where missing) or as levels (strings, with a mask of those
+that are missing).  What is learned of it merges, so a table may come in pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array
+from pinvlearn.features.sketch import DISTINCT, QuantileSketch
+
+COPIES = ("both", "scaled", "rank")
+"""Which copies of a numeric column there are."""
+
+CLIP = 3.0
+"""Where the scaled copy bends: z/√(1 + (z/3)²) stays below 3, of the kind RealMLP uses [HMW24]."""
+
+FAR = 1e8
+"""Quartile distances beyond which values are all the same: their squares must not overflow."""
+
+RARE_ROWS, RARE_SHARE = 10, 0.01
+"""A level is rare with fewer rows than the smaller of so many and this share of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A numeric column of a block; `source` is its position in the table."""
+
+    name: str
+    source: int
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A column of categories of a block: strings, and where they are missing."""
+
+    name: str
+    source: int
+    values: Any
+    missing: Any
+
+
+Column: TypeAlias = Numbers | Levels
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSummary:
+    """What a numeric column's preparation follows from; it merges."""
+
+    name: str
+    source: int
+    sketch: QuantileSketch
+    missing: int
+
+    @classmethod
+    def of(cls, column: Numbers, limit: int) -> NumberSummary:
+        """The summary of a block's column."""
+        gaps = np.isnan(column.values)
+        sketch = QuantileSketch.of(column.values[~gaps], limit)
+        return cls(column.name, column.source, sketch, int(gaps.sum()))
+
+    def merged(self, other: NumberSummary) -> NumberSummary:
+        """Of both blocks' rows."""
+        return replace(
+            self, sketch=self.sketch.merged(other.sketch), missing=self.missing + other.missing
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSummary:
+    """How often each level of a column occurs; exact, and it merges."""
+
+    name: str
+    source: int
+    counts: dict[str, int]
+    missing: int
+
+    @classmethod
+    def of(cls, column: Levels, limit: int) -> LevelSummary:
+        """The summary of a block's column."""
+        values, counts = np.unique(column.values[~column.missing], return_counts=True)
+        found = dict(zip(map(str, values), map(int, counts), strict=True))
+        return cls(column.name, column.source, found, int(column.missing.sum()))
+
+    def merged(self, other: LevelSummary) -> LevelSummary:
+        """Of both blocks' rows."""
+        return replace(
+            self,
+            counts=dict(Counter(self.counts) + Counter(other.counts)),
+            missing=self.missing + other.missing,
+        )
+
+
+ColumnSummary: TypeAlias = NumberSummary | LevelSummary
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary:
+    """The summaries of all columns of a table, in its order."""
+
+    columns: tuple[ColumnSummary, ...]
+    n_rows: int
+
+    @classmethod
+    def of(cls, columns: Iterable[Column], n_rows: int, limit: int = DISTINCT) -> TableSummary:
+        """The summary of a block; n log n work for each column."""
+        return cls(tuple(_summary(column, limit) for column in columns), n_rows)
+
+    def merged(self, other: TableSummary) -> TableSummary:
+        """Of both blocks' rows."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        return TableSummary(
+            tuple(one.merged(two) for one, two in pairs),  # type: ignore[arg-type]
+            self.n_rows + other.n_rows,
+        )
+
+    @property
+    def rank_error(self) -> float:
+        """The largest share of rows by which a rank of any column may be off."""
+        sketches = [c.sketch for c in self.columns if isinstance(c, NumberSummary)]
+        return max((sketch.rank_error for sketch in sketches), default=0.0)
+
+
+def _summary(column: Column, limit: int) -> ColumnSummary:
+    if isinstance(column, Numbers):
+        return NumberSummary.of(column, limit)
+    return LevelSummary.of(column, limit)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedNumbers:
+    """A numeric column's copies, and the indicator of its gaps.
+
+    "Scaled" is z/√(1 + (z/3)²) of z = (x - median)/quartile distance; "rank" the share of training
+    rows below x, between known values by interpolation.  Each is then given mean 0 and variance 1
+    over the training rows.  A column of two values is put at -1 and 1 instead.
+    """
+
+    name: str
+    source: int
+    middle: float
+    scale: float
+    scaled: tuple[float, float] | None
+    knots: Array
+    ranks: Array
+    ranked: tuple[float, float] | None
+    indicator: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns it becomes."""
+        ranked = [f"{self.name}__rank"] if self.ranked else []
+        gaps = [f"{self.name}__missing"] if self.indicator else []
+        return [self.name] * (self.scaled is not None) + ranked + gaps
+
+    def __call__(self, column: Column) -> list[Array]:
+        """The columns that a block's column becomes."""
+        values = column.values
+        gaps = np.isnan(values)
+        known = np.where(gaps, self.middle, values)
+        made = []
+        if self.scaled is not None:
+            mean, deviation = self.scaled
+            made.append((clipped(known, self.middle, self.scale) - mean) / deviation)
+        if self.ranked is not None:
+            mean, deviation = self.ranked
+            made.append((np.interp(known, self.knots, self.ranks) - mean) / deviation)
+        if self.indicator:
+            made.append(np.where(gaps, 1.0, -1.0))
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedLevels:
+    """A column of categories as indicators; two levels make one column of -1 and 1.
+
+    Different levels are 2 apart in the 1-norm either way, about as far as two rows are in the two
+    copies of a numeric column.
+    """
+
+    name: str
+    source: int
+    levels: tuple[str, ...]
+    pooled: tuple[str, ...]
+    missing: bool
+
+    @property
+    def labels(self) -> list[str]:
+        """Of all that is told apart: levels, the rare ones together, and gaps."""
+        return [*self.levels, *["rare"] * bool(self.pooled), *["missing"] * self.missing]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns it becomes."""
+        labels = self.labels[1:] if len(self.labels) == 2 else self.labels
+        return [f"{self.name}__{label}" for label in labels]
+
+    def __call__(self, column: Any) -> list[Array]:
+        """The columns that a block's column becomes; an unseen level is a rare one, or none."""
+        known = np.array(self.levels, dtype=np.str_)
+        values = np.asarray(column.values, dtype=np.str_)
+        codes = np.full(len(values), -1)
+        if len(known):
+            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+            codes = np.where(known[at] == values, at, codes)
+        if self.pooled:
+            codes = np.where(codes < 0, len(self.levels), codes)
+        last = len(self.labels) - 1 if self.missing else -1
+        codes = np.where(column.missing, last, codes)
+        if len(self.labels) == 2:
+            return [np.where(codes < 0, 0.0, np.where(codes == 1, 1.0, -1.0))]
+        return [(codes == code).astype(np.float64) for code in range(len(self.labels))]
+
+
+Prepared: TypeAlias = PreparedNumbers | PreparedLevels
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How a table is made ready, and what was left out or put together.
+
+    Attributes
+    ----------
+    columns : tuple
+        A prepared column for each that stayed.
+    sources : tuple of int
+        Which column of the table each column made comes from.
+    dropped : dict
+        Columns left out, and why.
+    pooled : dict
+        Columns some of whose levels stand together as rare, and which those are.
+    """
+
+    columns: tuple[Prepared, ...]
+    dropped: dict[str, str] = field(default_factory=dict)
+    pooled: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns made."""
+        return [name for column in self.columns for name in column.names]
+
+    @property
+    def sources(self) -> list[int]:
+        """For each column made, the position of the table's column it comes from."""
+        return [column.source for column in self.columns for _ in column.names]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of it."""
+        return (
+            *(f"column {name!r} was left out: {why}" for name, why in self.dropped.items()),
+            *(
+                f"column {name!r}: {len(levels)} rare levels stand together as one"
+                for name, levels in self.pooled.items()
+            ),
+        )
+
+    def __call__(self, columns: Sequence[Column], n_rows: int) -> Array:
+        """The table made ready, of shape (n_rows, len(names)), float64."""
+        given = {column.name: column for column in columns}
+        made = np.empty((n_rows, len(self.names)))
+        start = 0
+        for prepared in self.columns:
+            for part in prepared(given[prepared.name]):
+                made[:, start] = part
+                start += 1
+        return made
+
+
+def prepare(summary: TableSummary, *, copies: str = "both", max_levels: int = 50) -> Preparation:
+    """What to make of each column, from the summary of the training rows."""
+    ready: list[Prepared] = []
+    dropped: dict[str, str] = {}
+    pooled: dict[str, list[str]] = {}
+    indicated: set[int] = set()
+    for column in summary.columns:
+        made: Prepared | None
+        if isinstance(column, NumberSummary):
+            made = _prepared_numbers(column, copies, column.source not in indicated)
+            if made is not None and made.indicator:
+                indicated.add(column.source)
+        else:
+            made = _prepared_levels(column, summary.n_rows, max_levels)
+            if made is not None and made.pooled:
+                pooled[column.name] = list(made.pooled)
+        if made is None:
+            dropped[column.name] = _why_dropped(column, summary.n_rows)
+        else:
+            ready.append(made)
+    return Preparation(tuple(ready), dropped, pooled)
+
+
+def _why_dropped(column: ColumnSummary, n_rows: int) -> str:
+    if column.missing == n_rows:
+        return "all its values are missing"
+    if isinstance(column, NumberSummary):
+        return f"it holds {column.sketch.low:g} alone"
+    return f"it holds {next(iter(column.counts))!r} alone"
+
+
+def _prepared_numbers(
+    column: NumberSummary, copies: str, may_indicate: bool
+) -> PreparedNumbers | None:
+    sketch, indicator = column.sketch, column.missing > 0 and may_indicate
+    knots = sketch.values
+    if len(knots) < 2 and not (len(knots) == 1 and indicator):
+        return None
+    nothing = np.empty(0)
+    if len(knots) == 1:  # its gaps are all there is to it
+        middle = float(knots[0])
+        return PreparedNumbers(
+            column.name, column.source, middle, 1.0, None, nothing, nothing, None, True
+        )
+    if len(knots) == 2:
+        middle, scale = 0.5 * sketch.low + 0.5 * sketch.high, _half_range(sketch)
+        two = (0.0, float(clipped(np.array([sketch.high]), middle, scale)[0]))
+        return PreparedNumbers(
+            column.name, column.source, middle, scale, two, nothing, nothing, None, indicator
+        )
+    low, middle, high = (sketch.quantile(share) for share in (0.25, 0.5, 0.75))
+    scale = high - low if high > low else _half_range(sketch)
+    ranks, both = sketch.ranks, copies == "both"
+    return PreparedNumbers(
+        column.name,
+        column.source,
+        middle,
+        scale,
+        _mean_and_deviation(clipped(knots, middle, scale), sketch)
+        if both or copies == "scaled"
+        else None,
+        knots,
+        ranks,
+        _mean_and_deviation(ranks, sketch) if both or copies == "rank" else None,
+        indicator,
+    )
+
+
+def _half_range(sketch: QuantileSketch) -> float:
+    """Never 0: the distance of two denormal numbers may be."""
+    return max(0.5 * sketch.high - 0.5 * sketch.low, float(np.finfo(np.float64).tiny))
+
+
+def clipped(values: Array, middle: float, scale: float) -> Array:
+    """z/√(1 + (z/3)²) of z = (values - middle)/scale: smooth, rising and bounded."""
+    with np.errstate(over="ignore"):
+        z = np.clip((values - middle) / scale, -FAR, FAR)
+    bent: Array = z / np.sqrt(1.0 + np.square(z / CLIP))
+    return bent
+
+
+def _mean_and_deviation(values: Array, sketch: QuantileSketch) -> tuple[float, float]:
+    """Over the rows; a deviation of rounding alone is taken as 1."""
+    share = sketch.counts / sketch.total
+    mean = float(share @ values)
+    deviation = math.sqrt(float(share @ np.square(values - mean)))
+    return mean, deviation if deviation > 0.0 else 1.0
+
+
+def _prepared_levels(column: LevelSummary, n_rows: int, max_levels: int) -> PreparedLevels | None:
+    least = min(RARE_ROWS, math.ceil(RARE_SHARE * n_rows))
+    by_count = sorted(column.counts, key=lambda level: (-column.counts[level], level))
+    kept = {level for level in by_count[:max_levels] if column.counts[level] >= least}
+    levels = tuple(sorted(kept))
+    pooled = tuple(level for level in sorted(column.counts) if level not in kept)
+    made = PreparedLevels(column.name, column.source, levels, pooled, column.missing > 0)
+    return made if len(made.labels) > 1 else None

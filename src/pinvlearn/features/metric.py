@@ -1,0 +1,255 @@
+"""A metric learned from gradients: kernels on inputs multiplied by its root, and its sums.
+
+The average gradient outer product of a fitted function f, M = mean of ∇f(x)∇f(x)ᵀ over rows and
+outputs, says along which directions f changes [RBPB24].  A kernel machine on inputs multiplied by
+M^½ measures distances along those; fitting it, taking its M and starting again is a recursive
+feature machine.  M is a sum over rows, so it merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.threads import share_out
+from pinvlearn.features.radial import RADIAL, distances
+
+FORMS = ("diagonal", "full")
+"""How a metric is applied: a factor for each column, or all of M."""
+
+NORMS = {"rbf": "euclidean", "laplacian": "city_block", "exponential": "euclidean"}
+"""The distance that each kernel is a function of."""
+
+ROWS = 128
+"""Rows whose gradients are made at a time: the kernel values of one output are still in cache."""
+
+MEDIAN_ROWS = 500
+"""Rows whose distances to each other the median is taken of."""
+
+Gradients: TypeAlias = Callable[[Array, Array, Array, Array, float], Iterator[Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """k(Rx, Rz) for a radial kernel k and a root R of a metric.
+
+    R is None (the inputs as they are), a vector (a factor for each column) or a symmetric matrix.
+    """
+
+    kernel: str
+    gamma: float
+    root: Array | None = None
+
+    def coordinates(self, X: Array) -> Array:
+        """R applied to every row."""
+        return located(X, self.root)
+
+    def back(self, G: Array) -> Array:
+        """Gradients along the inputs, from those along the coordinates."""
+        return self.coordinates(G)  # R is symmetric
+
+
+@dataclass(frozen=True, eq=False)
+class MetricColumns:
+    """X ↦ [k(x, c₁), …, k(x, c_p)], k being the mean of one or more kernels of learned metrics.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    located : tuple of arrays of shape (p, d)
+        The centres in the coordinates of each part.
+    """
+
+    parts: tuple[Part, ...]
+    located: tuple[Array, ...]
+
+    @classmethod
+    def around(cls, parts: tuple[Part, ...], centers: Array) -> MetricColumns:
+        """The kernels around given centres."""
+        return cls(parts, tuple(part.coordinates(centers) for part in parts))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of centres."""
+        return len(self.located[0])
+
+    def __call__(self, X: Array) -> Array:
+        return _mean_of(self.parts, [part.coordinates(X) for part in self.parts], self.located)
+
+    def gradients(self, X: Array, coef: Array) -> Array:
+        """∇f_t(x) of every row and output t of f = k(x, ·)·coef; shape (t, n, d).
+
+        About 3npd flops for the kernel values and 2npdt for their sums; memory npt for one part.
+        """
+        total = np.zeros((coef.shape[1], *X.shape))
+        for part, centers in zip(self.parts, self.located, strict=True):
+            rows = part.coordinates(X)
+            values = RADIAL[part.kernel](rows, centers, part.gamma)
+            found = GRADIENTS[part.kernel](rows, centers, values, coef, part.gamma)
+            for output, G in enumerate(found):
+                total[output] += part.back(G)
+        if len(self.parts) > 1:
+            total /= len(self.parts)
+        return total
+
+
+def _mean_of(parts: Sequence[Part], rows: Sequence[Array], centers: Sequence[Array]) -> Array:
+    """The mean of the parts' kernel values, rows and centres being in the coordinates of each."""
+    values = (
+        RADIAL[part.kernel](X, C, part.gamma)
+        for part, X, C in zip(parts, rows, centers, strict=True)
+    )
+    total = next(values)
+    for more in values:
+        total += more
+    if len(parts) > 1:
+        total /= len(parts)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class MetricMatrix:
+    """The kernel matrix of given rows, evaluated block by block when asked."""
+
+    columns: MetricColumns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n × n."""
+        return self.columns.n_columns, self.columns.n_columns
+
+    def diagonal(self) -> Array:
+        """k(x, x) = 1 of every row."""
+        return np.ones(self.columns.n_columns)
+
+    def __call__(self, rows: IntArray, columns: IntArray) -> Array:
+        located = self.columns.located
+        left, right = [X[rows] for X in located], [X[columns] for X in located]
+        return _mean_of(self.columns.parts, left, right)
+
+    def around(self, rows: IntArray) -> MetricColumns:
+        """The map onto the kernel columns of some of the rows."""
+        return MetricColumns(self.columns.parts, tuple(X[rows] for X in self.columns.located))
+
+
+@dataclass(frozen=True, eq=False)
+class GradientProduct:
+    """Σ_i w_i Σ_t ∇f_t(x_i)∇f_t(x_i)ᵀ over some rows, and Σ_i w_i; it merges."""
+
+    total: Array
+    weight: float
+
+    @classmethod
+    def of(
+        cls, columns: MetricColumns, coef: Array, X: Array, weights: Array | None = None
+    ) -> GradientProduct:
+        """Of the rows of X, a few at a time, merged in their order."""
+        w = np.ones(len(X)) if weights is None else weights
+        parts = slices(0, len(X), ROWS)
+        products: list[Array] = [np.empty(0)] * len(parts)
+
+        def product(number: int, rows: slice) -> None:
+            G = columns.gradients(X[rows], coef) * np.sqrt(w[rows])[:, None]
+            flat = G.reshape(-1, X.shape[1])
+            products[number] = flat.T @ flat
+
+        share_out(product, list(enumerate(parts)))
+        total = np.zeros((X.shape[1], X.shape[1]))
+        for one in products:
+            total += one
+        return cls(total, float(w.sum()))
+
+    def merged(self, other: GradientProduct) -> GradientProduct:
+        """Of both's rows."""
+        return GradientProduct(self.total + other.total, self.weight + other.weight)
+
+    @property
+    def metric(self) -> Array:
+        """M scaled to trace d, so that it leaves distances about as large as they were.
+
+        All zero gradients (a constant function) leave the inputs as they are.
+        """
+        d, trace = len(self.total), float(np.trace(self.total))
+        if not trace > 0.0:
+            return np.eye(d)
+        return self.total * (d / trace)
+
+
+def located(X: Array, root: Array | None) -> Array:
+    """The rows of X in the coordinates that a root gives."""
+    if root is None:
+        return X
+    coordinates: Array = X * root if root.ndim == 1 else X @ root
+    return coordinates
+
+
+def root_of(M: Array, form: str) -> Array:
+    """M^½ as a vector (the root of its diagonal) or as a symmetric matrix; d³ work for "full"."""
+    if form == "diagonal":
+        return np.sqrt(np.maximum(np.diagonal(M), 0.0))
+    values, V = np.linalg.eigh(M)
+    root: Array = (V * np.sqrt(np.maximum(values, 0.0))) @ V.T
+    return (root + root.T) / 2.0
+
+
+def gamma_of(kernel: str, length: float) -> float:
+    """The gamma of a length L: exp(-‖x - z‖/L), or exp(-‖x - z‖²/L²) for "rbf"."""
+    return 1.0 / (length * length) if kernel == "rbf" else 1.0 / length
+
+
+def median_distance(kernel: str, X: Array) -> float:
+    """The median of the distances that are not 0, in the norm of a kernel; 1 if there is none.
+
+    Of the first 500 rows.
+    """
+    X = X[:MEDIAN_ROWS]
+    apart = distances(X, X, NORMS[kernel])[np.triu_indices(len(X), 1)]
+    apart = apart[apart > 0.0]
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _rbf_gradients(X: Array, C: Array, K: Array, coef: Array, gamma: float) -> Iterator[Array]:
+    """Σ_j k_ij b_j·(-2γ)(x_i - c_j)."""
+    return _towards(X, C, -2.0 * gamma * K, coef)
+
+
+def _exponential_gradients(
+    X: Array, C: Array, K: Array, coef: Array, gamma: float
+) -> Iterator[Array]:
+    """Σ_j k_ij b_j·(-γ)(x_i - c_j)/‖x_i - c_j‖; a centre at x itself has none."""
+    D = distances(X, C, NORMS["exponential"])
+    return _towards(X, C, np.divide(-gamma * K, D, out=np.zeros_like(K), where=D > 0.0), coef)
+
+
+def _towards(X: Array, C: Array, V: Array, coef: Array) -> Iterator[Array]:
+    """Σ_j v_ij b_j (x_i - c_j), centres being taken about their mean so that no digits cancel."""
+    middle = C.mean(axis=0)
+    X, C = X - middle, C - middle
+    for weights in coef.T:
+        of_output = V * weights
+        yield of_output.sum(axis=1)[:, None] * X - of_output @ C
+
+
+def _laplacian_gradients(
+    X: Array, C: Array, K: Array, coef: Array, gamma: float
+) -> Iterator[Array]:
+    """Σ_j k_ij b_j·(-γ) sign(x_i - c_j), coordinate by coordinate; equal ones have none."""
+    from pinvlearn.features import _compiled
+
+    rows, Ct = np.ascontiguousarray(X), np.ascontiguousarray(C.T)
+    for weights in coef.T:
+        G = np.empty(X.shape)
+        _compiled.signed_sums(rows, Ct, K * (-gamma * weights), G, 0, len(X))
+        yield G
+
+
+GRADIENTS: dict[str, Gradients] = {
+    "rbf": _rbf_gradients,
+    "laplacian": _laplacian_gradients,
+    "exponential": _exponential_gradients,
+}
+"""Of radial kernels by name: (rows, centres, kernel values, weights, gamma) → (n, d) by output."""

@@ -1,0 +1,210 @@
+"""Tables of any kind as columns of numbers and of levels: pandas, polars, Arrow, NumPy."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals
+import numpy as np
+
+from pinvlearn._core.arrays import Array
+from pinvlearn.features.columns import Column, Levels, Numbers
+
+NUMBER, LEVEL, DATE, DURATION = "number", "level", "date", "duration"
+"""What a column of a table holds."""
+
+DAY = np.timedelta64(1, "D")
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """A column as it was given: an array, where it is missing, and whether its type says it holds
+    categories."""
+
+    name: str
+    values: Any
+    missing: Any
+    category: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame of any library."""
+    return bool(narwhals.dependencies.is_into_dataframe(X))
+
+
+def raw_columns(X: Any) -> list[RawColumn]:
+    """The columns of a data frame, or of a two-dimensional array."""
+    if is_frame(X):
+        frame = narwhals.from_native(X, eager_only=True)
+        return [_of_series(str(name), frame.get_column(name)) for name in frame.columns]
+    return [_of_array(f"x{j}", X[:, j]) for j in range(X.shape[1])]
+
+
+def _of_series(name: str, series: Any) -> RawColumn:
+    category = isinstance(series.dtype, narwhals.Categorical | narwhals.Enum)
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    return _with_gaps(name, np.asarray(series.to_numpy()), missing, category)
+
+
+def _of_array(name: str, values: Any) -> RawColumn:
+    missing = np.zeros(len(values), dtype=bool)
+    if values.dtype.kind == "O":
+        missing = np.array([_is_gap(value) for value in values], dtype=bool)
+    return _with_gaps(name, values, missing, False)
+
+
+def _with_gaps(name: str, values: Any, missing: Any, category: bool) -> RawColumn:
+    if values.dtype.kind == "f":
+        missing = missing | np.isnan(values)
+    elif values.dtype.kind in "mM":
+        missing = missing | np.isnat(values)
+    return RawColumn(name, values, missing, category)
+
+
+def _is_gap(value: Any) -> bool:
+    """None, NaN, NaT, and the NA of pandas, which is equal to nothing and not even to itself."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
+        value != value
+    )
+
+
+def kind_of(column: RawColumn, categorical: bool) -> str:
+    """What a column holds, judged by its type and, where that says nothing, by its values."""
+    if column.category or categorical:
+        return LEVEL
+    code = column.values.dtype.kind
+    if code in "iuf":
+        return NUMBER
+    if code in "mM":
+        return DATE if code == "M" else DURATION
+    if code == "c":
+        raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
+    known = column.values[~column.missing]
+    if code == "O":
+        if len(known) == 0 or all(map(_is_number, known)):
+            return NUMBER
+        if all(isinstance(value, datetime.date) for value in known):
+            return DATE
+        for value in known:
+            if isinstance(value, list | tuple | dict | set | np.ndarray):
+                raise TypeError(
+                    f"column {column.name!r} holds a {type(value).__name__}; a cell must be a "
+                    "number, a text, a truth value or a date. Split it into columns of its own."
+                )
+    return LEVEL
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, numbers.Real | decimal.Decimal)
+    return number and not isinstance(value, bool | np.bool_)
+
+
+def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str]) -> list[Column]:
+    """The columns as numbers and levels, each of the kind it had when the table was learned."""
+    made: list[Column] = []
+    for source, (column, kind) in enumerate(zip(raw, kinds, strict=True)):
+        if kind == LEVEL:
+            made.append(Levels(column.name, source, _texts(column), column.missing))
+        elif kind == NUMBER:
+            values = _floats(column)
+            _check_no_infinity(column.name, values)
+            made.append(Numbers(column.name, source, values))
+        elif kind == DATE:
+            parts = _parts(_dates(column)).items()
+            made += [Numbers(f"{column.name}__{part}", source, values) for part, values in parts]
+        else:
+            made.append(Numbers(column.name, source, _days(column)))
+    return made
+
+
+def _floats(column: RawColumn) -> Array:
+    values = np.full(len(column), np.nan)
+    try:
+        values[~column.missing] = column.values[~column.missing].astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {column.name!r} holds numbers in the training table; here it holds "
+            f"{_first_text(column)!r}. Give numbers, or leave the cell empty."
+        ) from error
+    return values
+
+
+def _first_text(column: RawColumn) -> Any:
+    for value in column.values[~column.missing]:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return str(column.values.dtype)
+
+
+def _check_no_infinity(name: str, values: Array) -> None:
+    bad = np.flatnonzero(np.isinf(values))
+    if len(bad):
+        raise ValueError(
+            f"column {name!r} contains infinity (inf), first in row {bad[0]}. Replace it by a "
+            "number, or by NaN if the value is not known."
+        )
+
+
+def _texts(column: RawColumn) -> Any:
+    """Levels as text; a whole number is the same level as an integer and as a float."""
+    if column.values.dtype.kind in "biuf":
+        values, where = np.unique(column.values, return_inverse=True)
+        return np.array([_text(value) for value in values.tolist()], dtype=np.str_)[where]
+    pairs = zip(column.values, column.missing, strict=True)
+    return np.array(["" if gap else _text(value) for value, gap in pairs], dtype=np.str_)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float | np.floating) and value == np.floor(value) and np.isfinite(value):
+        return str(int(value))
+    return str(value)
+
+
+def _dates(column: RawColumn) -> Any:
+    if column.values.dtype.kind == "M":
+        return column.values.astype("datetime64[us]")
+    dates = np.full(len(column), np.datetime64("NaT"), dtype="datetime64[us]")
+    try:
+        known = [np.datetime64(value) for value in column.values[~column.missing]]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {column.name!r} holds dates in the training table; here it is of type "
+            f"{column.values.dtype}. Give dates, or leave the cell empty."
+        ) from error
+    dates[~column.missing] = np.array(known, dtype="datetime64[us]")
+    return dates
+
+
+def _parts(dates: Any) -> dict[str, Array]:
+    """Days since 1970, month, day of the month, weekday (Monday is 0), hour of the day."""
+    days, months = dates.astype("datetime64[D]"), dates.astype("datetime64[M]")
+    gap = np.isnat(dates)
+    parts = {
+        "days": (dates - np.datetime64(0, "us")) / DAY,
+        "month": months.astype(np.int64) % 12 + 1,
+        "day": (days - months.astype("datetime64[D]")).astype(np.int64) + 1,
+        "weekday": (days.astype(np.int64) + 3) % 7,
+        "hour": (dates - days.astype("datetime64[us]")) / np.timedelta64(1, "h"),
+    }
+    return {name: np.where(gap, np.nan, values) for name, values in parts.items()}
+
+
+def _days(column: RawColumn) -> Array:
+    if column.values.dtype.kind != "m":
+        raise ValueError(
+            f"column {column.name!r} holds durations in the training table; here it is of type "
+            f"{column.values.dtype}. Give durations."
+        )
+    return np.where(column.missing, np.nan, column.values / DAY)

@@ -1,0 +1,461 @@
+"""Kernel machines that learn which directions of the input matter, by a handful of solves."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import Tags, check_consistent_length, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.sparse import check_sparse
+from pinvlearn._validation import (
+    check_alpha,
+    check_choice,
+    check_jobs,
+    check_kernel_memory,
+    check_positive,
+    check_rows,
+    check_rows_and_targets,
+    check_size,
+    generator,
+)
+from pinvlearn.engines.local import BlockRows, rows_in_memory
+from pinvlearn.features.kernels import Whitened
+from pinvlearn.features.metric import FORMS, GradientProduct, MetricColumns, MetricMatrix
+from pinvlearn.features.radial import RADIAL
+from pinvlearn.features.random_layer import Inputs
+from pinvlearn.learners._base import Fitted, ReadoutClassifier, ReadoutEstimator, ReadoutRegressor
+from pinvlearn.learners._docs import documented
+from pinvlearn.learners._targets import Targets
+from pinvlearn.learners.tabular_inputs import TabularInputs
+from pinvlearn.readout.budget import Budget, budget_for
+from pinvlearn.readout.kernel import KernelTask, solve_kernel
+from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS
+from pinvlearn.readout.pivots import solve_pivots
+from pinvlearn.readout.problem import Score
+from pinvlearn.readout.rounds import learn, made
+from pinvlearn.readout.solve import Readout
+from pinvlearn.readout.trials import ALPHAS, WIDTHS, Sample, Space, search_plain
+from pinvlearn.summaries import Schema
+
+JUDGES = {"classes": CLASSES, "labels": LABELS, "targets": NUMBERS}
+
+DOUBLE = 8.0
+"""Bytes of one kernel value."""
+
+MORE = """
+    metric_ : array of shape (n_columns, n_columns)
+        Average gradient outer product of the fitted function along the prepared columns, scaled
+        to trace n_columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column of X in the trace of `metric_`.
+    rounds_ : tuple of Round
+        What each round was worth, by rows that made neither its metric nor its machine: the plain
+        machine first, `accepted` the one that was taken.
+    parts_ : tuple of Part
+        The kernels whose mean is used, each with its gamma and the root of its metric.
+    n_kernels_ : int
+        Number of centres.
+    optimism_ : float
+        How much wider of the mark predictions of new rows were than leave-one-out said, in the
+        rounds: temperature and intervals are multiplied by it.
+    budget_ : Budget
+        How many rows each part of the work took.
+    inputs_ : transformer or None
+        What made the columns ready."""
+
+
+class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutEstimator):
+    """Prepares columns, chooses kernel and metric by rows left out, and solves with all rows."""
+
+    _parameter_docs = {
+        "kernel": """
+    kernel : {"auto", "laplacian", "exponential", "rbf"}, default="auto"
+        exp(-gamma·‖x - z‖₁), exp(-gamma·‖x - z‖₂), exp(-gamma·‖x - z‖₂²), or the best of them.""",
+        "gamma": """
+    gamma : "auto" or float, default="auto"
+        Width of the kernel on the prepared columns; "auto" chooses among seven widths from 0.1 to
+        4 times the median distance of rows.""",
+        "alpha": """
+    alpha : "auto", float or array, default="auto"
+        Ridge.  A number is obeyed; an array, or for "auto" 15 values from 1e-6 to 10, is chosen
+        from, together with kernel, width and metric.""",
+        "metric": """
+    metric : {"auto", "diagonal", "full"}, default="auto"
+        Whether a learned metric weights columns, or mixes them as well.""",
+        "max_rounds": """
+    max_rounds : int, default=3
+        Rounds of learning a metric, at most; 0 leaves the inputs as they are.""",
+        "n_kernels": """
+    n_kernels : "auto" or int, default="auto"
+        Centres of the last fit: all rows where `max_kernels` and `max_work` allow it, else as many
+        pivots of a randomly pivoted Cholesky factorisation as they do.""",
+        "max_kernels": """
+    max_kernels : int, default=12000
+        Centres at most for "auto".  Memory is 8·n_kernels² bytes, or 16·n_samples·n_kernels where
+        not all rows are centres.""",
+        "max_work": """
+    max_work : float, default=2.5e12
+        Flops of the whole fit, about: counted and not timed, so that a seed gives the same machine
+        anywhere.""",
+        "inputs": """
+    inputs : "auto", "passthrough" or transformer, default="auto"
+        What makes columns ready: `TabularInputs`, nothing, or a transformer of your own.""",
+        "random_state": """
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the order in which rows are sampled.""",
+    }
+
+    # Rows: made ready by the inputs, whatever kind of table they are.
+
+    def _new_rows(self, X: Any, y: Any) -> tuple[Matrix, Any]:
+        self.inputs_ = self._inputs_for_fit()
+        if self.inputs_ is None:
+            return check_rows_and_targets(self, X, y, dtype=np.float64)
+        check_sparse(y, "y")
+        y = validate_data(self, X="no_validation", y=y, multi_output=True)
+        Z = np.asarray(self.inputs_.fit_transform(X), dtype=np.float64)
+        check_consistent_length(Z, y)
+        self.n_features_in_ = self.inputs_.n_features_in_
+        names = getattr(self.inputs_, "feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        return Z, y
+
+    def _later_rows(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        if self.inputs_ is None:
+            return check_rows(self, X, reset=False, dtype=np.float64)
+        if isinstance(self.inputs_, TabularInputs):
+            return self.inputs_.prepared(X, self)
+        return np.asarray(self.inputs_.transform(X), dtype=np.float64)
+
+    def _inputs_for_fit(self) -> Any:
+        if isinstance(self.inputs, str):
+            check_choice("inputs", self.inputs, ("auto", "passthrough"))
+            return TabularInputs() if self.inputs == "auto" else None
+        if not hasattr(self.inputs, "fit") or not hasattr(self.inputs, "transform"):
+            raise TypeError(
+                f'inputs={self.inputs!r} is no transformer; give "auto", "passthrough" or an '
+                "object with fit and transform."
+            )
+        return clone(self.inputs)
+
+    # Learning: the order of rows, the search, the rounds, and the last fit.
+
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
+        order_stream, *streams = generator(self.random_state).spawn(3)
+        Y, weights = targets.Y, targets.weights
+        sample, unit = _sample_of(X, Y, weights, order_stream, targets.schema.task == "targets")
+        space = self._space(targets.schema.task, unit)
+        budget = self._budget(len(sample), X.shape[1], Y.shape[1])
+        if not budget.full:
+            space = replace(space, forms=tuple(form for form in space.forms if form != "full"))
+        plain = search_plain(sample, space, budget.search)
+        learned = learn(sample, plain, space, budget.half, budget.gradients)
+        part = sample.part(0, budget.metric)
+        self.parts_ = made(learned.recipe, part, space, budget.gradients)
+        self.rounds_, self.optimism_, self.budget_ = learned.rounds, learned.optimism, budget
+        every = MetricColumns.around(self.parts_, X)
+        alpha = learned.recipe.alpha * unit
+        columns, W, readout = self._solved(every, Y, weights, alpha, score, streams)
+        coef = readout.coef if W is None else W @ readout.coef
+        few = sample.part(0, budget.gradients)
+        self.metric_ = GradientProduct.of(columns, coef, few.Z, few.w).metric
+        notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(budget, len(X))]
+        return Fitted(columns if W is None else Whitened(columns, W), readout, notes)
+
+    def _solved(
+        self,
+        every: MetricColumns,
+        Y: Array,
+        weights: Array | None,
+        alpha: float,
+        score: Score | None,
+        streams: list[np.random.Generator],
+    ) -> tuple[MetricColumns, Array | None, Readout]:
+        """The kernel columns used, what they are multiplied by, and the solution on them."""
+        n, count = len(Y), self.budget_.centers
+        matrix = MetricMatrix(every)
+        n_jobs = check_jobs(self.n_jobs)
+
+        def rows_of(F: Array) -> BlockRows:
+            return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
+
+        task = KernelTask(matrix, rows_of, Y, weights, alpha, score, True, tuple(streams))
+        if count >= n:
+            check_kernel_memory(n, DOUBLE)
+            whole = task.whole()
+            readout = solve_kernel(whole, Y, weights, intercept=True, alpha=alpha, score=score)
+            return every, None, readout
+        machine = solve_pivots(task, count, "rpcholesky")
+        return matrix.around(machine.pivots), machine.W, machine.readout
+
+    def _space(self, task: str, unit: float) -> Space:
+        """What may be chosen, by the parameters; ridges are relative to the mean weight."""
+        kernels: tuple[str, ...] = Space().kernels
+        if self.kernel != "auto":
+            kernels = (check_choice("kernel", self.kernel, ("auto", *RADIAL)),)
+        gamma = None if self.gamma == "auto" else check_positive("gamma", self.gamma)
+        alpha = check_alpha(self.alpha)
+        ridges = ALPHAS if alpha is None else tuple(np.sort(np.atleast_1d(alpha) / unit).tolist())
+        check_choice("metric", self.metric, ("auto", *FORMS))
+        return Space(
+            kernels=kernels,
+            widths=WIDTHS if gamma is None else (1.0,),
+            gamma=gamma,
+            alphas=ridges,
+            forms=FORMS if self.metric == "auto" else (self.metric,),
+            max_rounds=_check_rounds(self.max_rounds),
+            judge=JUDGES[task],
+        )
+
+    def _budget(self, n: int, d: int, t: int) -> Budget:
+        most = check_size("max_kernels", self.max_kernels)
+        budget = budget_for(
+            n,
+            d,
+            t,
+            max_work=check_positive("max_work", self.max_work),
+            max_centers=most,
+            max_rounds=_check_rounds(self.max_rounds),
+        )
+        if isinstance(self.n_kernels, str):
+            check_choice("n_kernels", self.n_kernels, ("auto",))
+            return budget
+        return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n))
+
+    def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
+        found = super()._attributes_of(readout, schema)
+        for name in ("temperature_", "loo_errors"):
+            if name in found:
+                found[name] = found[name] * self.optimism_
+        return found
+
+    def _why_not_updatable(self) -> str | None:
+        return (
+            "a feature machine chooses its kernel and metric by all of its rows, so that rows "
+            "cannot be added to it; use RBFNetworkClassifier or RBFNetworkRegressor on what its "
+            "transform gives."
+        )
+
+    # What was learned.
+
+    def transform(self, X: Any) -> Array:
+        """The learned coordinates: prepared columns multiplied by the root of each metric.
+
+        Parameters
+        ----------
+        X : data frame, or array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_coordinates)
+            Distances along them are those that the kernels see.
+        """
+        Z = self._later_rows(X)
+        return np.hstack([part.coordinates(Z) for part in self.parts_])
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each column of X in the trace of `metric_`."""
+        check_is_fitted(self)
+        shares = np.diagonal(self.metric_) / np.trace(self.metric_)
+        sources = getattr(self.inputs_, "sources_", None)
+        if sources is None:
+            return shares
+        importances: Array = np.zeros(self.n_features_in_)
+        np.add.at(importances, sources, shares)
+        return importances
+
+    @property
+    def n_kernels_(self) -> int:
+        """Number of centres."""
+        return int(getattr(self.map_, "base", self.map_).n_columns)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.parts_) * len(self.metric_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        if isinstance(self.inputs, str):
+            own = get_tags(TabularInputs()).input_tags if self.inputs == "auto" else None
+        else:
+            own = get_tags(self.inputs).input_tags
+        for name in ("allow_nan", "categorical", "string"):
+            setattr(tags.input_tags, name, bool(own is not None and getattr(own, name)))
+        return tags
+
+
+def _sample_of(
+    X: Matrix, Y: Array, weights: Array | None, rng: np.random.Generator, numbers: bool
+) -> tuple[Sample, float]:
+    """The rows of positive weight in a random order, and the mean of their weights.
+
+    Targets that are numbers are scaled to variance 1, so that the errors of several add up.
+    """
+    w = np.ones(len(Y)) if weights is None else weights
+    order = rng.permutation(np.flatnonzero(w > 0.0))
+    unit = float(w[order].mean())
+    if numbers:
+        deviation = Y[order].std(axis=0)
+        Y = Y / np.where(deviation > 0.0, deviation, 1.0)
+    return Sample(X[order], Y[order], w[order] / unit), unit
+
+
+def _check_rounds(value: Any) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"max_rounds={value!r} must be an integer of at least 0.")
+    return int(value)
+
+
+def _sizes_in_words(budget: Budget, n: int) -> str:
+    return (
+        f"of {n} rows, {budget.search} chose the kernel, {2 * budget.half} judged metrics, "
+        f"{budget.metric} made the metric and {budget.centers} are centres"
+    )
+
+
+def _with_more(cls: type) -> type:
+    """Fill in what every learner shares, and the attributes that these machines have besides."""
+    cls = documented(cls)
+    cls.__doc__ = (cls.__doc__ or "").replace("{more}", inspect.cleandoc(MORE))
+    return cls
+
+
+@_with_more
+class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
+    """A kernel machine that learns its features, for classification, with nothing to set.
+
+    K + alpha is solved for a kernel k(‖M^½(x - z)‖) whose metric M is the average gradient outer
+    product of the fitted function, Σ_i ∇f(x_i) ∇f(x_i)ᵀ / n (Radhakrishnan, Beaglehole, Pandit and
+    Belkin, Science 2024): directions along which the outputs change count, others do not.  Kernel,
+    width, ridge and metric are chosen by rows left out.  A round of learning M is judged by rows
+    that made neither its metric nor its machine (halves, both ways), and the plain machine stays a
+    candidate.
+
+    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres n³/3 for the
+    last fit.  Memory as `max_kernels` says.
+
+    Parameters
+    ----------
+    {tail}
+
+    {attributes}
+    {more}
+
+    Deviations: leave-one-out takes the place of a validation set, and the metric's form, diagonal
+    or full, is chosen.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from pinvlearn.learners.feature_machine import FeatureMachineClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = FeatureMachineClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "auto",
+        gamma: Any = "auto",
+        alpha: Any = "auto",
+        metric: str = "auto",
+        max_rounds: int = 3,
+        n_kernels: Any = "auto",
+        max_kernels: int = 12000,
+        max_work: float = 2.5e12,
+        inputs: Any = "auto",
+        class_weight: Any = None,
+        loo_scoring: str | None = "accuracy",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.alpha = alpha
+        self.metric = metric
+        self.max_rounds = max_rounds
+        self.n_kernels = n_kernels
+        self.max_kernels = max_kernels
+        self.max_work = max_work
+        self.inputs = inputs
+        self.class_weight = class_weight
+        self.loo_scoring = loo_scoring
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+
+@_with_more
+class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
+    """A kernel machine that learns its features, for regression, with nothing to set.
+
+    K + alpha is solved for a kernel k(‖M^½(x - z)‖) whose metric M is the average gradient outer
+    product of the fitted function, Σ_i ∇f(x_i) ∇f(x_i)ᵀ / n (Radhakrishnan, Beaglehole, Pandit and
+    Belkin, Science 2024): directions along which the outputs change count, others do not.  Kernel,
+    width, ridge and metric are chosen by rows left out.  A round of learning M is judged by rows
+    that made neither its metric nor its machine (halves, both ways), and the plain machine stays a
+    candidate.
+
+    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres n³/3 for the
+    last fit.  Memory as `max_kernels` says.
+
+    Parameters
+    ----------
+    {tail}
+
+    {attributes}
+    {more}
+
+    Deviations: leave-one-out takes the place of a validation set, and the metric's form, diagonal
+    or full, is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pinvlearn.learners.feature_machine import FeatureMachineRegressor
+    >>> X = np.random.default_rng(0).standard_normal((200, 4))
+    >>> model = FeatureMachineRegressor(random_state=0).fit(X, np.sin(2 * X[:, 1]))
+    >>> int(model.feature_importances_.argmax())
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "auto",
+        gamma: Any = "auto",
+        alpha: Any = "auto",
+        metric: str = "auto",
+        max_rounds: int = 3,
+        n_kernels: Any = "auto",
+        max_kernels: int = 12000,
+        max_work: float = 2.5e12,
+        inputs: Any = "auto",
+        loo_scoring: str | None = "mse",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.alpha = alpha
+        self.metric = metric
+        self.max_rounds = max_rounds
+        self.n_kernels = n_kernels
+        self.max_kernels = max_kernels
+        self.max_work = max_work
+        self.inputs = inputs
+        self.loo_scoring = loo_scoring
+        self.n_jobs = n_jobs
+        self.random_state = random_state

@@ -1,0 +1,314 @@
+"""Rounds of learned metrics, judged by rows that did not make them.
+
+A metric made from rows has seen their targets, so that the leave-one-out error of the same rows no
+longer tells what new rows will show.  Here metrics are made from one half of the rows and judged by
+the leave-one-out error of the other half, both ways, beside the plain machine on the same halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import TypeAlias
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array
+from pinvlearn.features.metric import (
+    GradientProduct,
+    MetricColumns,
+    Part,
+    located,
+    median_distance,
+    root_of,
+)
+from pinvlearn.readout.trials import Sample, Setting, Space, Trial, View, solved
+
+Roots: TypeAlias = tuple[Array | None, Array | None]
+"""What each of two halves makes of a metric."""
+
+LEAST_HALF = 20
+"""Rows of a half below which no metric is learned."""
+
+GOING_ON = 2
+"""Kernels of each form that go on to a second round."""
+
+CERTAINTY = 2.0
+"""Standard errors by which a learned metric must beat the plain machine: it is the best of several,
+and the best of several looks better than it is."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """How one metric is learned: the machine of each round, the form, and the last kernel.
+
+    Without steps the inputs stay as they are.
+    """
+
+    form: str
+    steps: tuple[Setting, ...]
+    kernel: str
+    width: float
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A machine that can be made from any rows: kernels of one or more metrics, and a ridge."""
+
+    branches: tuple[Branch, ...]
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round was worth.
+
+    Attributes
+    ----------
+    number : int
+        0 is the plain machine.
+    kernel, form : str
+        Of several metrics together, with a plus between.
+    width : float
+        The best of those tried, in median distances (of the first metric, where there are several).
+    alpha : float
+        The best ridge.
+    error : float
+        Mean loss of rows that made neither the metric nor the machine.
+    gain, standard_error : float
+        By how much it is below the plain machine's on the same rows, and how sure that is.
+    accepted : bool
+        Whether the machine is made this way.
+    """
+
+    number: int
+    kernel: str
+    form: str
+    width: float
+    alpha: float
+    error: float
+    gain: float
+    standard_error: float
+    accepted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """How to make the machine, what each round gave, and how optimistic leave-one-out is.
+
+    `optimism` is how much wider of the mark predictions are of rows that did not make the metric
+    than leave-one-out says of rows that did, at one size: 1 for the plain machine.
+    """
+
+    recipe: Recipe
+    rounds: tuple[Round, ...] = ()
+    optimism: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A recipe, the roots that each half gives (None: none), and its errors, half after half."""
+
+    recipe: Recipe
+    roots: tuple[Roots, ...]
+    errors: Array
+    error: float
+
+    @property
+    def setting(self) -> Setting:
+        last = self.recipe.branches[0]
+        return Setting(last.kernel, last.width, self.recipe.alpha)
+
+    @property
+    def form(self) -> str:
+        return "+".join(branch.form if branch.steps else "plain" for branch in self.recipe.branches)
+
+
+def learn(
+    sample: Sample, plain: dict[str, Setting], space: Space, half: int, gradient_rows: int
+) -> Learned:
+    """The best of the plain machine and of metrics learned in rounds, cross-fitted.
+
+    In each round the machine of a half gives its gradient outer product; inputs multiplied by the
+    root are judged by leave-one-out on the other half.  Every kernel and form has a first round,
+    the best of each form go on, and last the best are taken two together.  What is best of all
+    must beat the plain machine, row by row, by more than chance.
+
+    Parameters
+    ----------
+    sample : Sample
+    plain : dict
+        The best setting of each kernel on the inputs as they are, best kernel first.
+    space : Space
+    half : int
+        Rows of each half, at most; about 100 solutions of this size.
+    gradient_rows : int
+        Rows of each half whose gradients are taken.
+    """
+    first = next(iter(plain.values()))
+    as_it_is = Recipe((Branch("diagonal", (), first.kernel, first.width),), first.alpha)
+    half = min(half, len(sample) // 2)
+    if space.max_rounds == 0 or half < LEAST_HALF:
+        return Learned(as_it_is)
+    crossing = _Crossing((sample.part(0, half), sample.part(half, 2 * half)), space, gradient_rows)
+    base = crossing.walked("diagonal", (), (None, None), first)
+    rounds, every = [crossing.round(0, base, base)], [base]
+    going = [
+        crossing.next(form, (), (None, None), setting)
+        for setting, form in product(plain.values(), space.forms)
+    ]
+    for number in range(1, space.max_rounds + 1):
+        rounds += [crossing.round(number, one, base) for one in going]
+        every += going
+        if number < space.max_rounds:
+            last = _best_of_each_form(going, GOING_ON) if number == 1 else going
+            more = [
+                crossing.next(one.form, one.recipe.branches[0].steps, one.roots[0], one.setting)
+                for one in last
+            ]
+            going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
+    pairs = combinations([base, *_best_of_each_form(every[1:])], 2)
+    together = [crossing.together(pair) for pair in pairs]
+    rounds += [crossing.round(space.max_rounds, one, base) for one in together]
+    every += together
+    best = min(range(len(every)), key=lambda i: every[i].error)
+    if not rounds[best].gain > CERTAINTY * rounds[best].standard_error:
+        best = 0
+    rounds[best] = replace(rounds[best], accepted=True)
+    chosen = every[best]
+    recipe = chosen.recipe if best else as_it_is
+    return Learned(recipe, tuple(rounds), crossing.optimism(chosen) if best else 1.0)
+
+
+def _best_of_each_form(candidates: Sequence[_Candidate], count: int = 1) -> list[_Candidate]:
+    ranked = sorted(candidates, key=lambda one: one.error)
+    forms = dict.fromkeys(one.form for one in ranked)
+    return [one for form in forms for one in [c for c in ranked if c.form == form][:count]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Crossing:
+    """Two halves, each seen through the metrics that the other one made."""
+
+    halves: tuple[Sample, Sample]
+    space: Space
+    gradient_rows: int
+
+    def next(
+        self,
+        form: str,
+        steps: tuple[Setting, ...],
+        roots: Roots,
+        setting: Setting,
+    ) -> _Candidate:
+        """One more round: the metrics of both halves' machines, walked to their best setting."""
+        made = [
+            root_of(metric_of(half, root, setting, self.space, self.gradient_rows), form)
+            for half, root in zip(self.halves, roots, strict=True)
+        ]
+        return self.walked(form, (*steps, setting), (made[0], made[1]), setting)
+
+    def walked(
+        self,
+        form: str,
+        steps: tuple[Setting, ...],
+        roots: Roots,
+        near: Setting,
+    ) -> _Candidate:
+        """The candidate of given metrics with the best width and ridge."""
+        trial = Trial(self.space, (near.kernel,), self._views((roots,)))
+        best = trial.best_setting(near)
+        recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
+        return self._candidate(trial, recipe, (roots,))
+
+    def together(self, several: Sequence[_Candidate]) -> _Candidate:
+        """The kernels of several metrics in one machine, with the best ridge."""
+        branches = tuple(branch for one in several for branch in one.recipe.branches)
+        roots = tuple(pair for one in several for pair in one.roots)
+        trial = Trial(self.space, tuple(branch.kernel for branch in branches), self._views(roots))
+        middle = float(np.exp(np.mean([np.log(one.recipe.alpha) for one in several])))
+        alpha = trial.best_alpha(tuple(branch.width for branch in branches), middle)
+        return self._candidate(trial, Recipe(branches, alpha), roots)
+
+    def optimism(self, candidate: _Candidate) -> float:
+        """How much wider predictions of new rows are than leave-one-out says of a half's own."""
+        branches, alpha = candidate.recipe.branches, candidate.recipe.alpha
+        spread, ratios = self.space.judge.spread, []
+        for maker, (own, others) in enumerate((self.halves, self.halves[::-1])):
+            parts = tuple(
+                part_of(own, pair[maker], branch.kernel, branch.width, self.space)
+                for branch, pair in zip(branches, candidate.roots, strict=True)
+            )
+            columns = MetricColumns.around(parts, own.Z)
+            machine = solved(columns(own.Z), own, alpha, leave_one_out=True)
+            outputs = columns(others.Z) @ machine.coef + machine.intercept
+            inside = spread(own.Y, machine.left_out, own.w)
+            ratios.append(spread(others.Y, outputs, others.w) / inside if inside > 0.0 else 1.0)
+        return max(1.0, float(np.sqrt(ratios[0] * ratios[1])))
+
+    def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
+        """What a candidate is worth beside the plain machine."""
+        w = np.concatenate([half.w for half in self.halves])
+        gains = base.errors - candidate.errors
+        gain = float(w @ gains / w.sum())
+        spread = float(np.sqrt(np.square(w) @ np.square(gains - gain))) / w.sum()
+        return Round(
+            number,
+            "+".join(branch.kernel for branch in candidate.recipe.branches),
+            candidate.form,
+            candidate.recipe.branches[0].width,
+            candidate.recipe.alpha,
+            candidate.error,
+            gain,
+            float(spread),
+        )
+
+    def _candidate(self, trial: Trial, recipe: Recipe, roots: tuple[Roots, ...]) -> _Candidate:
+        widths = tuple(branch.width for branch in recipe.branches)
+        errors = trial.errors(widths, recipe.alpha)
+        return _Candidate(recipe, roots, errors, trial.error(widths, recipe.alpha))
+
+    def _views(self, roots: tuple[Roots, ...]) -> list[View]:
+        one, two = self.halves
+        pairs = ((one, two, 0), (two, one, 1))
+        return [
+            View(
+                sample,
+                tuple(located(sample.Z, pair[maker]) for pair in roots),
+                others,
+                tuple(located(others.Z, pair[maker]) for pair in roots),
+            )
+            for sample, others, maker in pairs
+        ]
+
+
+def metric_of(
+    sample: Sample, root: Array | None, setting: Setting, space: Space, gradient_rows: int
+) -> Array:
+    """The gradient outer product of the machine that a setting gives on a sample.
+
+    Cost: n³/3 flops for its weights and 2qndt for the gradients of q rows.
+    """
+    part = part_of(sample, root, setting.kernel, setting.width, space)
+    columns = MetricColumns.around((part,), sample.Z)
+    machine = solved(columns(sample.Z), sample, setting.alpha)
+    rows = slice(0, gradient_rows)
+    return GradientProduct.of(columns, machine.coef, sample.Z[rows], sample.w[rows]).metric
+
+
+def part_of(sample: Sample, root: Array | None, kernel: str, width: float, space: Space) -> Part:
+    """The kernel of a metric, its width measured on the sample."""
+    typical = median_distance(kernel, located(sample.Z, root))
+    return Part(kernel, space.gamma_for(kernel, width, typical), root)
+
+
+def made(recipe: Recipe, sample: Sample, space: Space, gradient_rows: int) -> tuple[Part, ...]:
+    """The kernels of a recipe, their metrics learned from a sample round by round."""
+    parts = []
+    for branch in recipe.branches:
+        root: Array | None = None
+        for setting in branch.steps:
+            root = root_of(metric_of(sample, root, setting, space, gradient_rows), branch.form)
+        parts.append(part_of(sample, root, branch.kernel, branch.width, space))
+    return tuple(parts)

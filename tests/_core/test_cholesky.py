@@ -1,0 +1,63 @@
+"""Cholesky factors by tiles: LAPACK's numbers, and the same bits for any number of threads."""
+
+import numpy as np
+import pytest
+
+from pinvlearn._core import cholesky
+from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norms
+
+
+def definite(n, seed=0):
+    B = np.random.default_rng(seed).standard_normal((n, n))
+    return np.asfortranarray(B @ B.T / n + 0.1 * np.eye(n))
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    for name, size in {"WHOLE": 8, "PANEL": 24, "TILE": 32, "COLUMNS": 20}.items():
+        monkeypatch.setattr(cholesky, name, size)
+
+
+@pytest.mark.parametrize("n", [1, 8, 24, 25, 100, 131])
+def test_factor_is_lapacks_and_leaves_the_upper_triangle(small_tiles, n):
+    A = definite(n)
+    before = A.copy()
+    assert factor_lower(A) == 0
+    np.testing.assert_allclose(np.tril(A), np.linalg.cholesky(before), atol=1e-13)
+    np.testing.assert_array_equal(np.triu(A, 1), np.triu(before, 1))
+
+
+def test_part_of_a_larger_array(small_tiles):
+    room = np.asfortranarray(np.zeros((130, 130)))
+    room[10:110, 10:110] = A = definite(100)
+    assert factor_lower(room[10:110, 10:110]) == 0
+    np.testing.assert_allclose(np.tril(room[10:110, 10:110]), np.linalg.cholesky(A), atol=1e-13)
+    assert not room[:10].any()
+
+
+@pytest.mark.parametrize("bad", [0, 7, 30, 99])
+def test_says_where_a_matrix_is_not_definite(small_tiles, bad):
+    A = np.asfortranarray(np.eye(100))
+    A[bad, bad] = -1.0
+    assert factor_lower(A) == bad + 1
+
+
+@pytest.mark.parametrize("n", [5, 20, 90])
+def test_diagonal_and_norms_of_the_inverse(small_tiles, n):
+    A = definite(n)
+    inverse = np.linalg.inv(A)
+    left, right = np.random.default_rng(1).standard_normal((2, n))
+    factor_lower(A)
+    np.testing.assert_allclose(inverse_diagonal(A), np.diagonal(inverse), rtol=1e-11)
+    expected = np.linalg.norm(inverse - np.outer(left, right), axis=0)
+    np.testing.assert_allclose(inverse_norms(A, left, right), expected, rtol=1e-10)
+
+
+def test_the_number_of_threads_changes_no_bit(small_tiles, monkeypatch):
+    bits = set()
+    for threads in (1, 3):
+        monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
+        A = definite(131)
+        factor_lower(A)
+        bits.add(A.tobytes() + inverse_diagonal(A).tobytes())
+    assert len(bits) == 1

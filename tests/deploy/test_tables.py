@@ -1,0 +1,124 @@
+"""Tables made ready inside a graph, from the columns as they are."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+import pinvlearn as pl
+
+NEEDED = "needs onnx, skl2onnx and onnxruntime: `make test-onnx` installs them"
+onnxruntime = pytest.importorskip("onnxruntime", reason=NEEDED)
+pytest.importorskip("skl2onnx", reason=NEEDED)
+pd = pytest.importorskip("pandas")
+
+AGREE = 1e-12
+"""Of the largest entry: a few roundings."""
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": rng.standard_normal(n),
+            "wild": np.exp(5.0 * rng.standard_normal(n)),
+            "gaps": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+            "count": rng.integers(0, 40, n),
+            "pair": rng.choice([3.0, 7.0], n),
+            "flag": rng.random(n) < 0.3,
+            "town": rng.choice(["Oslo", "Łódź", "Rome"], n),
+            "two": rng.choice(["yes", "no"], n),
+        }
+    )
+    frame["rare"] = np.where(rng.random(n) < 0.01, "odd", frame["town"].to_numpy())
+    frame.loc[frame.index[: n // 10], "town"] = None
+    return frame
+
+
+def feeds(rows):
+    """A table as a graph takes it: an input for each column, gaps of texts as nothing."""
+    made = {}
+    for name in rows:
+        text = rows[name].dtype.kind not in "biuf"
+        column = rows[[name]].fillna("") if text else rows[[name]]
+        made[name] = column.to_numpy(dtype=object if text else np.float64)
+    return made
+
+
+def scored(graph, fed):
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, fed), strict=True))
+
+
+def assert_agrees(found, wanted, part=AGREE):
+    assert found.shape == wanted.shape
+    assert found.dtype == np.float64
+    assert np.abs(found - wanted).max() <= part * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("copies", ["both", "scaled", "rank"])
+def test_every_kind_of_column(copies):
+    train, new = table(), table(seed=1)
+    new.loc[new.index[::7], ["town", "two", "rare"]] = "unseen"
+    new.loc[new.index[::11], ["size", "wild", "gaps"]] = np.nan
+    model = pl.TabularInputs(copies=copies).fit(train)
+    graph = pl.to_onnx(model, train[:1])
+    for rows in (train, new):
+        assert_agrees(scored(graph, feeds(rows))["variable"], model.transform(rows))
+
+
+def test_numbers_beyond_those_seen():
+    model = pl.TabularInputs().fit(table()[["size", "wild"]])
+    far = pd.DataFrame({"size": [-1e300, 1e300, 0.0], "wild": [-5.0, 1e9, 1.0]})
+    graph = pl.to_onnx(model)  # numbers alone need no rows to tell their types
+    assert_agrees(scored(graph, feeds(far))["variable"], model.transform(far))
+
+
+def test_numbers_and_truth_values_that_are_levels():
+    train = table()[["count", "pair", "flag"]]
+    train["code"] = np.where(train["count"] == 1, np.nan, train["count"] % 4)
+    model = pl.TabularInputs(categorical_features=["count", "pair", "code"], max_levels=20).fit(
+        train
+    )
+    assert model.pooled_
+    new = train.assign(count=99, pair=np.nan, code=np.arange(300) % 6)
+    graph = pl.to_onnx(model, train[:1])
+    for rows in (train, new):
+        assert_agrees(scored(graph, feeds(rows))["variable"], model.transform(rows))
+
+
+def test_an_array_is_one_input():
+    X = table()[["size", "gaps", "pair"]].to_numpy()
+    model = pl.TabularInputs().fit(X)
+    assert_agrees(scored(pl.to_onnx(model), {"X": X})["variable"], model.transform(X))
+
+
+def test_a_learner_behind_a_table():
+    train, new = table(), table(seed=1)
+    y = np.where(train["flag"], "a", np.where(train["size"] > 0, "b", "c"))
+    learner = pl.RBFNetworkClassifier(60, random_state=0)
+    model = make_pipeline(pl.TabularInputs(), learner).fit(train, y)
+    found = scored(pl.to_onnx(model, train[:1]), feeds(new))
+    np.testing.assert_array_equal(found["label"], model.predict(new))
+    assert_agrees(found["probabilities"], model.predict_proba(new), 1e-9)
+
+
+def test_dates_and_durations_are_refused_by_name():
+    days = pd.date_range("2024-01-01", periods=50)
+    model = pl.TabularInputs().fit(pd.DataFrame({"x": np.arange(50.0), "day": days}))
+    with pytest.raises(TypeError, match="column 'day' of TabularInputs, which holds dates"):
+        pl.to_onnx(model)
+    spans = pd.DataFrame({"x": np.arange(50.0), "span": days - days[0]})
+    learner = make_pipeline(pl.TabularInputs(), pl.PinvRegressor()).fit(spans, np.arange(50.0))
+    with pytest.raises(TypeError, match="column 'span' of TabularInputs, which holds durations"):
+        pl.to_onnx(learner)
+
+
+def test_levels_need_rows_to_tell_their_types_and_the_right_ones():
+    model = pl.TabularInputs().fit(table())
+    with pytest.raises(TypeError, match="give to_onnx.. a few rows of it as X"):
+        pl.to_onnx(model)
+    with pytest.raises(TypeError, match="column 'town' .* which is no number, but X holds numbers"):
+        pl.to_onnx(model, table().assign(town=1.0))

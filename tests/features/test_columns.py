@@ -1,0 +1,161 @@
+"""What becomes of a column: numbers twice, levels as indicators, gaps and constants said."""
+
+import numpy as np
+import pytest
+
+from pinvlearn.features.columns import (
+    Levels,
+    Numbers,
+    TableSummary,
+    clipped,
+    prepare,
+)
+
+
+def numbers(*values, name="x"):
+    return Numbers(name, 0, np.array(values, dtype=np.float64))
+
+
+def levels(*values, name="c"):
+    missing = np.array([value is None for value in values])
+    return Levels(name, 0, np.array([value or "" for value in values], dtype=np.str_), missing)
+
+
+def prepared(column, n_rows=None, **options):
+    n_rows = n_rows or len(column.values)
+    return prepare(TableSummary.of([column], n_rows), **options)
+
+
+def made(preparation, column):
+    return preparation([column], len(column.values))
+
+
+def test_both_copies_have_mean_zero_and_variance_one():
+    column = numbers(*np.random.default_rng(0).exponential(size=301))
+    table = made(prepared(column), column)
+    np.testing.assert_allclose(table.mean(axis=0), 0.0, atol=1e-13)
+    np.testing.assert_allclose(table.std(axis=0), 1.0, atol=1e-13)
+
+
+def test_the_rank_copy_is_the_same_for_any_rising_function():
+    values = np.random.default_rng(1).standard_normal(100)
+    one, two = numbers(*values), numbers(*np.exp(values))
+    np.testing.assert_allclose(
+        made(prepared(one, copies="rank"), one), made(prepared(two, copies="rank"), two), atol=1e-12
+    )
+
+
+def test_the_scaled_copy_bends_what_lies_far_out():
+    column = numbers(*range(9), 1e300)
+    table = made(prepared(column, copies="scaled"), column)
+    assert np.isfinite(table).all()
+    assert (np.diff(table[:, 0]) > 0).all()
+    assert table.max() < 4.0
+
+
+def test_clipping_is_nearly_the_identity_in_the_middle():
+    z = np.linspace(-0.3, 0.3, 7)
+    np.testing.assert_allclose(clipped(z, 0.0, 1.0), z, rtol=0.01)
+
+
+def test_two_values_become_minus_one_and_one():
+    column = numbers(3.0, 3.0, 7.0)
+    assert made(prepared(column), column)[:, 0].tolist() == pytest.approx([-1.0, -1.0, 1.0])
+
+
+def test_a_gap_is_the_median_and_is_indicated():
+    column = numbers(1.0, 2.0, 4.0, np.nan)
+    preparation = prepared(column)
+    assert preparation.names == ["x", "x__rank", "x__missing"]
+    table = made(preparation, column)
+    np.testing.assert_allclose(table[3, :2], table[1, :2])
+    assert table[:, 2].tolist() == [-1.0, -1.0, -1.0, 1.0]
+
+
+def test_a_column_of_one_value_and_gaps_is_its_indicator():
+    column = numbers(5.0, np.nan, 5.0)
+    preparation = prepared(column)
+    assert preparation.names == ["x__missing"]
+    assert made(preparation, column)[:, 0].tolist() == [-1.0, 1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        (numbers(2.0, 2.0), "it holds 2 alone"),
+        (numbers(np.nan, np.nan), "all its values are missing"),
+        (levels("a", "a"), "it holds 'a' alone"),
+        (levels(None, None), "all its values are missing"),
+    ],
+)
+def test_constant_columns_are_left_out_and_said(column, why):
+    preparation = prepared(column)
+    assert preparation.names == []
+    assert preparation.dropped == {column.name: why}
+    assert why in preparation.notes[0]
+
+
+def test_levels_are_two_apart_in_the_one_norm_however_many():
+    for names in (("a", "b"), ("a", "b", "c")):
+        column = levels(*names)
+        table = made(prepared(column), column)
+        apart = np.abs(table[:, None] - table[None]).sum(axis=2)
+        np.testing.assert_array_equal(apart[~np.eye(len(names), dtype=bool)], 2.0)
+
+
+def test_a_missing_level_is_a_level():
+    column = levels("a", None, "b")
+    preparation = prepared(column)
+    assert preparation.names == ["c__a", "c__b", "c__missing"]
+    assert made(preparation, column).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_rare_levels_are_pooled_and_said():
+    column = levels(*["a"] * 150, *["b"] * 150, "odd", "once")
+    preparation = prepared(column)
+    assert preparation.pooled == {"c": ["odd", "once"]}
+    assert preparation.names == ["c__a", "c__b", "c__rare"]
+    assert "2 rare levels" in preparation.notes[0]
+    new = levels("never seen", "a")
+    assert made(preparation, new).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_the_most_frequent_levels_are_kept():
+    column = levels(*["a"] * 2, *["b"] * 3, *["c"] * 4)
+    assert prepared(column, max_levels=2).names == ["c__b", "c__c", "c__rare"]
+
+
+def test_an_unseen_level_is_none_where_none_was_rare():
+    column = levels("a", "b", "c")
+    assert made(prepared(column), levels("d")).tolist() == [[0, 0, 0]]
+    two = levels("a", "b")
+    assert made(prepared(two), levels("d", "b")).tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("extreme", [5e-324, 1e308])
+def test_numbers_at_the_ends_of_floating_point_stay_finite(extreme):
+    for column in (numbers(0.0, extreme), numbers(-extreme, 0.0, extreme, 1.0)):
+        assert np.isfinite(made(prepared(column), column)).all()
+
+
+def test_blocks_give_what_the_whole_table_gives():
+    rng = np.random.default_rng(3)
+    column = numbers(*rng.integers(0, 50, 200).astype(float))
+    column.values[::7] = np.nan
+    words = levels(*rng.choice(["a", "b", "c"], 200))
+    whole = TableSummary.of([column, words], 200)
+    parts = [
+        TableSummary.of(
+            [
+                Numbers("x", 0, column.values[rows]),
+                Levels("c", 0, words.values[rows], words.missing[rows]),
+            ],
+            50,
+        )
+        for rows in (slice(0, 50), slice(50, 100), slice(100, 150), slice(150, 200))
+    ]
+    merged = parts[0].merged(parts[1]).merged(parts[2].merged(parts[3]))
+    assert merged.rank_error == 0.0
+    np.testing.assert_array_equal(
+        prepare(whole)([column, words], 200), prepare(merged)([column, words], 200)
+    )

@@ -1,0 +1,286 @@
+"""Tables of every kind become numbers, and what does not fit is refused with a reason."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.exceptions import NotFittedError
+
+import pinvlearn
+from pinvlearn import TabularInputs
+
+
+def frame(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40.0, 10.0, n)
+    age[3] = np.nan
+    city = rng.choice(["Bonn", "Oslo", "Rome"], n).astype(object)
+    city[5] = None
+    return pd.DataFrame(
+        {
+            "age": age,
+            "city": city,
+            "member": rng.random(n) < 0.5,
+            "since": pd.Timestamp("2020-01-31") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "same": 1.0,
+        }
+    )
+
+
+NAMES = ["age", "age__rank", "age__missing", "city__Bonn", "city__Oslo", "city__Rome"]
+NAMES += ["city__missing", "member__True", "since__days", "since__days__rank", "since__month"]
+NAMES += ["since__month__rank", "since__day", "since__day__rank", "since__weekday"]
+NAMES += ["since__weekday__rank"]
+
+
+def test_a_frame_of_every_kind():
+    inputs = TabularInputs().fit(frame())
+    assert list(inputs.get_feature_names_out()) == NAMES
+    assert inputs.kinds_ == ["number", "level", "level", "date", "number"]
+    assert inputs.dropped_ == {"since__hour": "it holds 0 alone", "same": "it holds 1 alone"}
+    assert inputs.sources_.tolist() == [0] * 3 + [1] * 4 + [2] + [3] * 8
+    table = inputs.transform(frame())
+    assert table.shape == (40, len(NAMES))
+    assert np.isfinite(table).all()
+    assert inputs.rank_error_ == 0.0
+
+
+def test_parts_of_a_date():
+    dates = pd.DataFrame({"d": pd.to_datetime(["1970-01-02 06:00", "1972-02-29 18:30", None])})
+    made = {c.name: c.values for c in _columns(dates)}
+    np.testing.assert_allclose(made["d__days"], [1.25, 789 + 18.5 / 24, np.nan])
+    np.testing.assert_allclose(made["d__month"], [1, 2, np.nan])
+    np.testing.assert_allclose(made["d__day"], [2, 29, np.nan])
+    np.testing.assert_allclose(made["d__weekday"], [4, 1, np.nan])  # a Friday and a Tuesday
+    np.testing.assert_allclose(made["d__hour"], [6, 18.5, np.nan])
+
+
+def _columns(table):
+    inputs = TabularInputs().fit(table)
+    return inputs._columns(table, inputs)[0]
+
+
+def test_dates_as_objects_and_durations():
+    table = pd.DataFrame(
+        {
+            "d": [datetime.date(2020, 1, 1), datetime.date(2021, 5, 6), None],
+            "t": pd.to_timedelta([1, 2, None], unit="D"),
+        }
+    )
+    inputs = TabularInputs().fit(table)
+    assert inputs.kinds_ == ["date", "duration"]
+    assert "t__missing" in inputs.get_feature_names_out()
+    with pytest.raises(ValueError, match="'t' holds durations"):
+        inputs.transform(table.assign(t=1.0))
+    with pytest.raises(ValueError, match="'d' holds dates"):
+        inputs.transform(table.assign(d="yesterday"))
+
+
+def test_polars_gives_what_pandas_gives():
+    polars = pytest.importorskip("polars")
+    table = frame()
+    cells = {name: zip(table[name], table[name].isna(), strict=True) for name in table.columns}
+    same = polars.DataFrame(
+        {name: [None if gap else value for value, gap in pairs] for name, pairs in cells.items()}
+    )
+    one, two = TabularInputs().fit(table), TabularInputs().fit(same)
+    assert list(one.get_feature_names_out()) == list(two.get_feature_names_out())
+    np.testing.assert_allclose(one.transform(table), two.transform(same), atol=1e-12)
+
+
+def test_arrow_gives_what_pandas_gives():
+    arrow = pytest.importorskip("pyarrow")
+    table = frame()
+    same = arrow.Table.from_pandas(table)
+    one, two = TabularInputs().fit(table), TabularInputs().fit(same)
+    np.testing.assert_allclose(one.transform(table), two.transform(same), atol=1e-12)
+
+
+def test_types_of_pandas_that_have_their_own_gap():
+    table = pd.DataFrame(
+        {
+            "whole": pd.array([1, None, 3, 4], dtype="Int64"),
+            "text": pd.array(["a", None, "b", "a"], dtype="string"),
+            "truth": pd.array([True, None, False, True], dtype="boolean"),
+            "code": pd.Categorical([1, 2, 3, 1]),
+        }
+    )
+    inputs = TabularInputs().fit(table)
+    assert inputs.kinds_ == ["number", "level", "level", "level"]
+    assert np.isfinite(inputs.transform(table)).all()
+
+
+def test_arrays_of_numbers_and_of_objects_are_one_table():
+    numbers = np.random.default_rng(0).standard_normal((30, 2))
+    objects = numbers.astype(object)
+    objects[4, 1], numbers[4, 1] = None, np.nan
+    np.testing.assert_array_equal(
+        TabularInputs().fit_transform(numbers), TabularInputs().fit_transform(objects)
+    )
+
+
+def test_names_positions_and_masks_say_what_is_categorical():
+    table = pd.DataFrame({"code": [1, 2, 3, 1, 2], "x": [0.1, 0.2, 0.3, 0.4, 0.5]})
+    by_name = TabularInputs(categorical_features=["code"]).fit(table)
+    assert list(by_name.get_feature_names_out())[:3] == ["code__1", "code__2", "code__3"]
+    array = table.to_numpy()
+    for given in ([0], [True, False]):
+        inputs = TabularInputs(categorical_features=given).fit(array)
+        np.testing.assert_array_equal(inputs.transform(array), by_name.transform(table))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["colour"], "names 'colour', which is no column"),
+        ([7], "names 7, which is no column"),
+        ([True], "mask of 1 entries"),
+        ("all", "categorical_features='all' is not known"),
+    ],
+)
+def test_bad_categorical_features(given, message):
+    with pytest.raises(ValueError, match=message):
+        TabularInputs(categorical_features=given).fit(frame())
+
+
+def test_unseen_levels_and_unforeseen_gaps_are_taken():
+    inputs = TabularInputs().fit(frame())
+    new = frame(seed=1).iloc[:3].reset_index(drop=True)
+    new["city"] = ["Paris", "Rome", None]
+    new.loc[0, "since"] = pd.NaT
+    table = pd.DataFrame(inputs.transform(new), columns=NAMES)
+    assert table.filter(like="city").to_numpy().tolist() == [
+        [0, 0, 0, 0],
+        [0, 0, 1, 0],
+        [0, 0, 0, 1],
+    ]
+    assert np.isfinite(table.to_numpy()).all()
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinity_is_refused_by_name(bad):
+    table = frame()
+    table.loc[7, "age"] = bad
+    with pytest.raises(ValueError, match=r"'age' contains infinity \(inf\), first in row 7"):
+        TabularInputs().fit(table)
+    with pytest.raises(ValueError, match="infinity"):
+        TabularInputs().fit(frame()).transform(table)
+
+
+def test_a_column_without_a_single_value_is_left_out_and_said():
+    table = frame().assign(empty=np.nan, blank=None)
+    inputs = TabularInputs().fit(table)
+    assert inputs.dropped_["empty"] == inputs.dropped_["blank"] == "all its values are missing"
+    assert np.isfinite(inputs.transform(table.assign(empty=3.0))).all()
+
+
+def test_no_column_left():
+    with pytest.raises(ValueError, match="no column is left to learn from"):
+        TabularInputs().fit(np.ones((5, 2)))
+
+
+def test_wrong_column_names_are_refused():
+    inputs = TabularInputs().fit(frame())
+    with pytest.raises(ValueError, match="feature names"):
+        inputs.transform(frame().rename(columns={"age": "years"}))
+    with pytest.raises(ValueError, match="feature names"):
+        inputs.transform(frame()[["city", "age", "member", "since", "same"]])
+    with pytest.raises(ValueError, match="now missing"):
+        inputs.transform(frame().drop(columns="same"))
+
+
+def test_a_text_where_numbers_were_is_refused_by_name():
+    table = frame().astype({"age": object})
+    table.loc[2, "age"] = "old"
+    with pytest.raises(ValueError, match="'age' holds numbers .* 'old'"):
+        TabularInputs().fit(frame()).transform(table)
+
+
+def test_numbers_where_levels_were_are_levels():
+    table = pd.DataFrame({"code": ["1", "2", "1", "2"]})
+    inputs = TabularInputs().fit(table)
+    again = pd.DataFrame({"code": [1.0, 2.0, 1.0, 2.0]})
+    np.testing.assert_array_equal(inputs.transform(table), inputs.transform(again))
+
+
+def test_sparse_is_refused_with_a_reason():
+    with pytest.raises(TypeError, match="make every entry dense"):
+        TabularInputs().fit(scipy.sparse.eye_array(5, format="csr"))
+
+
+def test_cells_that_hold_lists_are_refused():
+    with pytest.raises(TypeError, match="holds a list"):
+        TabularInputs().fit(pd.DataFrame({"a": [[1], [2]]}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"copies": "three"}, "copies='three'"), ({"max_levels": 0}, "max_levels=0")],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        TabularInputs(**options).fit(frame())
+
+
+def test_a_failed_fit_changes_nothing():
+    inputs = TabularInputs().fit(frame())
+    before = inputs.transform(frame())
+    with pytest.raises(ValueError, match="infinity"):
+        inputs.fit(np.full((3, 2), np.inf))
+    np.testing.assert_array_equal(inputs.transform(frame()), before)
+
+
+def test_blocks_and_parts_give_what_the_whole_gives():
+    table = frame(200)
+    blocks = [table.iloc[start : start + 30] for start in range(0, 200, 30)]
+    whole = TabularInputs().fit(table).transform(table)
+    for n_jobs in (1, 3):
+        by_blocks = TabularInputs().fit_blocks(iter(blocks), n_jobs=n_jobs)
+        np.testing.assert_array_equal(by_blocks.transform(table), whole)
+    parts = TabularInputs()
+    for block in blocks:
+        parts.partial_fit(block)
+    np.testing.assert_array_equal(parts.transform(table), whole)
+
+
+def test_many_different_values_are_sketched_within_the_stated_error():
+    column = np.random.default_rng(0).standard_normal((20_000, 1))
+    blocks = [column[start : start + 2500] for start in range(0, 20_000, 2500)]
+    inputs = TabularInputs(copies="rank").fit_blocks(blocks)
+    assert 0.0 < inputs.rank_error_ <= 4 / 4096
+    exact = (column[:, 0].argsort().argsort() + 0.5) / len(column)
+    ranks = np.interp(
+        column[:, 0], inputs.columns_.columns[0].knots, inputs.columns_.columns[0].ranks
+    )
+    # Between two values that are held ranks are interpolated: one part more, at most.
+    assert np.abs(ranks - exact).max() <= inputs.rank_error_ + 1 / 4096
+    parts = TabularInputs(copies="rank")
+    for block in blocks:
+        parts.partial_fit(block)
+    np.testing.assert_array_equal(parts.transform(column), inputs.transform(column))
+
+
+def test_blocks_with_targets_and_without_any():
+    table = frame()
+    pairs = [(table.iloc[:20], np.zeros(20)), (table.iloc[20:], np.zeros(20))]
+    inputs = TabularInputs().fit_blocks(pairs)
+    np.testing.assert_array_equal(inputs.transform(table), TabularInputs().fit_transform(table))
+    with pytest.raises(ValueError, match="no block"):
+        TabularInputs().fit_blocks([])
+
+
+def test_set_output_and_not_fitted():
+    made = TabularInputs().set_output(transform="pandas").fit_transform(frame())
+    assert list(made.columns) == NAMES
+    with pytest.raises(NotFittedError):
+        TabularInputs().transform(frame())
+
+
+def test_a_saved_table_is_made_ready_as_before(tmp_path):
+    inputs = TabularInputs().partial_fit(frame(60)).partial_fit(frame())
+    pinvlearn.save(inputs, tmp_path / "inputs.skops")
+    again = pinvlearn.load(tmp_path / "inputs.skops")
+    np.testing.assert_array_equal(again.transform(frame()), inputs.transform(frame()))
+    assert again.partial_fit(frame(30)).rank_error_ == 0.0

@@ -1,0 +1,125 @@
+"""Metrics learned in rounds: taken where rows that did not make them gain, and only there."""
+
+import numpy as np
+import pytest
+
+from pinvlearn.readout.losses import CLASSES
+from pinvlearn.readout.rounds import Branch, Recipe, _Crossing, learn, made, metric_of
+from pinvlearn.readout.trials import Sample, Setting, Space, Trial, View, search_plain
+
+SPACE = Space(widths=(0.5, 1.0, 2.0), max_rounds=2)
+
+
+def rotated(n=300, d=8, seed=0):
+    """A function of one oblique direction, which a metric of all directions finds."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d))
+    direction = np.ones(d) / np.sqrt(d)
+    return Sample(Z, np.sin(2.0 * Z @ direction)[:, None], np.ones(n))
+
+
+def noise(n=200, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return Sample(rng.standard_normal((n, d)), rng.standard_normal((n, 1)), np.ones(n))
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    sample = rotated()
+    return sample, learn(sample, search_plain(sample, SPACE, 300), SPACE, 150, 150)
+
+
+def test_a_metric_that_helps_is_taken(outcome):
+    _, learned = outcome
+    accepted = [one for one in learned.rounds if one.accepted]
+    assert len(accepted) == 1
+    assert accepted[0].number > 0
+    assert "full" in accepted[0].form
+    assert accepted[0].gain > 2.0 * accepted[0].standard_error > 0.0
+    assert learned.rounds[0].form == "plain"
+    assert learned.optimism >= 1.0
+
+
+def test_the_recipe_makes_a_better_machine_from_all_rows(outcome):
+    sample, learned = outcome
+    others = rotated(200, seed=1)
+    errors = []
+    plain = search_plain(sample, SPACE, 300)
+    first = next(iter(plain.values()))
+    as_it_is = Recipe((Branch("diagonal", (), first.kernel, first.width),), first.alpha)
+    for recipe in (learned.recipe, as_it_is):
+        parts = made(recipe, sample, SPACE, 150)
+        views = [
+            View(
+                sample,
+                tuple(part.coordinates(sample.Z) for part in parts),
+                others,
+                tuple(part.coordinates(others.Z) for part in parts),
+            )
+        ]
+        trial = Trial(SPACE, tuple(part.kernel for part in parts), views)
+        errors.append(trial.error(tuple(b.width for b in recipe.branches), recipe.alpha))
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_where_there_is_nothing_to_learn_the_plain_machine_stays():
+    for seed in range(3):
+        sample = noise(seed=seed)
+        plain = search_plain(sample, SPACE, 200)
+        learned = learn(sample, plain, SPACE, 100, 100)
+        assert [one.number for one in learned.rounds if one.accepted] == [0]
+        assert learned.recipe.branches[0].steps == ()
+        assert learned.recipe.alpha == next(iter(plain.values())).alpha
+        assert learned.optimism == 1.0
+
+
+def test_no_rounds_and_too_few_rows_leave_the_plain_machine():
+    sample = rotated(30)
+    plain = search_plain(sample, SPACE, 30)
+    assert learn(sample, plain, SPACE, 150, 150).rounds == ()
+    sample = rotated(100)
+    none = Space(max_rounds=0)
+    assert learn(sample, search_plain(sample, none, 100), none, 50, 50).rounds == ()
+
+
+def test_a_half_is_judged_by_rows_that_made_nothing_of_it():
+    """What the other half's targets are changes the errors of no metric and no machine of ours."""
+    sample = rotated(200)
+    changed = Sample(sample.Z, sample.Y.copy(), sample.w)
+    changed.Y[100:] = np.random.default_rng(5).standard_normal((100, 1))
+    setting = Setting("rbf", 1.0, 0.1)
+    roots = []
+    for rows in (sample, changed):
+        crossing = _Crossing((rows.part(0, 100), rows.part(100, 200)), SPACE, 100)
+        roots.append(crossing.next("full", (), (None, None), setting).roots[0][0])
+    np.testing.assert_array_equal(roots[0], roots[1])
+
+
+def test_a_seed_gives_the_same_bits_and_threads_change_none(monkeypatch):
+    sample = rotated(160)
+    plain = search_plain(sample, SPACE, 160)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
+        found.append(learn(sample, plain, SPACE, 80, 80))
+    assert found[0].recipe == found[1].recipe
+    assert found[0].rounds == found[1].rounds
+
+
+def test_rounds_by_log_loss_of_classes():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((300, 6))
+    Y = np.where(Z @ np.ones(6) > 0.0, 1.0, -1.0)[:, None]
+    space = Space(widths=(0.5, 1.0, 2.0), max_rounds=1, judge=CLASSES)
+    sample = Sample(Z, Y, np.ones(300))
+    learned = learn(sample, search_plain(sample, space, 300), space, 150, 150)
+    assert any(one.accepted and one.number > 0 for one in learned.rounds)
+
+
+def test_weights_of_zero_gradients_do_not_count():
+    sample = rotated(100)
+    setting = Setting("rbf", 1.0, 0.1)
+    M = metric_of(sample, None, setting, SPACE, 40)
+    assert M.shape == (8, 8)
+    assert np.trace(M) == pytest.approx(8.0)
+    assert np.linalg.eigvalsh(M)[-1] > 4.0

@@ -1,0 +1,117 @@
+"""Kernels, widths and ridges by the errors of rows left out."""
+
+import numpy as np
+import pytest
+
+from pinvlearn.features.metric import gamma_of, median_distance
+from pinvlearn.features.radial import RADIAL
+from pinvlearn.readout.losses import squared_loss
+from pinvlearn.readout.trials import (
+    ALPHAS,
+    Sample,
+    Setting,
+    Space,
+    Trial,
+    View,
+    _lowest,
+    search_plain,
+    solved,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def sample(n=60, d=3, seed=0, noise=0.1, weights=False):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d))
+    Y = np.column_stack([np.sin(2.0 * Z[:, 0]), Z[:, 1]]) + noise * rng.standard_normal((n, 2))
+    return Sample(Z, Y, rng.random(n) + 0.5 if weights else np.ones(n))
+
+
+@pytest.mark.parametrize("kernel", sorted(RADIAL))
+def test_errors_are_those_of_refitting_without_each_row(kernel):
+    rows, space = sample(25, weights=True), Space()
+    trial = Trial(space, (kernel,), [View(rows, (rows.Z,))])
+    gamma = gamma_of(kernel, 0.7 * median_distance(kernel, rows.Z))
+    K = RADIAL[kernel](rows.Z, rows.Z, gamma)
+    expected = []
+    for i in range(25):
+        rest = np.delete(np.arange(25), i)
+        part = Sample(rows.Z[rest], rows.Y[rest], rows.w[rest])
+        machine = solved(K[np.ix_(rest, rest)].copy(), part, 0.1)
+        expected.append(np.square(rows.Y[i] - K[i, rest] @ machine.coef - machine.intercept).sum())
+    np.testing.assert_allclose(trial.errors((0.7,), 0.1), expected, rtol=1e-9)
+    mean = rows.w @ np.array(expected) / rows.w.sum()
+    assert trial.error((0.7,), 0.1) == pytest.approx(mean)
+
+
+def test_errors_of_other_rows():
+    rows, others = sample(40), sample(30, seed=1)
+    trial = Trial(Space(), ("rbf",), [View(rows, (rows.Z,), others, (others.Z,))])
+    gamma = gamma_of("rbf", median_distance("rbf", rows.Z))
+    machine = solved(RADIAL["rbf"](rows.Z, rows.Z, gamma), rows, 0.1)
+    outputs = RADIAL["rbf"](others.Z, rows.Z, gamma) @ machine.coef + machine.intercept
+    expected = squared_loss(others.Y, outputs, others.w)
+    np.testing.assert_allclose(trial.errors((1.0,), 0.1), expected, rtol=1e-10)
+
+
+def test_the_kernel_of_several_metrics_is_their_mean():
+    rows = sample(30)
+    both = Trial(Space(), ("rbf", "rbf"), [View(rows, (rows.Z, rows.Z))])
+    one = Trial(Space(), ("rbf",), [View(rows, (rows.Z,))])
+    np.testing.assert_allclose(both.errors((1.0, 1.0), 0.1), one.errors((1.0,), 0.1), rtol=1e-9)
+
+
+def test_a_given_gamma_is_obeyed():
+    rows = sample(30)
+    trial = Trial(Space(gamma=0.3), ("rbf",), [View(rows, (rows.Z,))])
+    machine = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.3), rows, 0.1, leave_one_out=True)
+    expected = squared_loss(rows.Y, machine.left_out, rows.w)
+    np.testing.assert_allclose(trial.errors((1.0,), 0.1), expected, rtol=1e-10)
+
+
+def test_the_walk_ends_at_the_bottom_of_a_valley():
+    valley = [9.0, 7.0, 5.0, 4.0, 3.0, 2.0, 2.5, 6.0]
+    assert all(_lowest(valley.__getitem__, start, 8) == 5 for start in range(8))
+    assert _lowest([np.inf, np.inf, 3.0, 1.0].__getitem__, 0, 4) == 3
+    assert _lowest([np.inf, np.inf].__getitem__, 0, 2) == 1
+
+
+def test_the_best_ridge_is_found_from_anywhere():
+    rows = sample(80, noise=0.5)
+    trial = Trial(Space(), ("rbf",), [View(rows, (rows.Z,))])
+    best = min(ALPHAS, key=lambda alpha: trial.error((1.0,), alpha))
+    for start in (1e-6, 0.1, 10.0):
+        assert trial.best_alpha((1.0,), start, fine=True) == best
+    found = trial.best_setting(Setting("rbf", 0.1))
+    assert trial.error((found.width,), found.alpha) <= trial.error((1.0,), best)
+
+
+def test_a_kernel_matrix_without_a_factor_counts_as_worst():
+    rows = sample(30)
+    twice = Sample(np.vstack([rows.Z] * 2), np.vstack([rows.Y] * 2), np.ones(60))
+    trial = Trial(Space(alphas=(0.0, 1.0)), ("rbf",), [View(twice, (twice.Z,))])
+    assert np.isinf(trial.error((4.0,), 0.0))
+    assert trial.best_alpha((4.0,), 1e-6) == 1.0
+
+
+def test_search_ranks_kernels_by_the_rows_it_may_use(monkeypatch):
+    monkeypatch.setattr("pinvlearn.readout.trials.FIRST_ROWS", 30)
+    rows = sample(150)
+    found = search_plain(rows, Space(), 120)
+    assert set(found) == set(RADIAL)
+    first, last = list(found.values())[0], list(found.values())[-1]
+    part = rows.part(0, 120)
+    errors = [
+        Trial(Space(), (cell.kernel,), [View(part, (part.Z,))]).error((cell.width,), cell.alpha)
+        for cell in (first, last)
+    ]
+    assert errors[0] <= errors[1]
+
+
+def test_search_prefers_the_one_norm_where_axes_matter():
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((300, 4))
+    Y = np.sign(Z[:, :1]) + np.sign(Z[:, 1:2] - 0.5)
+    found = search_plain(Sample(Z, Y, np.ones(300)), Space(), 300)
+    assert next(iter(found)) == "laplacian"
