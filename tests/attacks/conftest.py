@@ -1,22 +1,14 @@
-"""Cases that run in forks, once for all tests of this folder."""
+"""Cases that run in forks."""
 
 import pytest
 
-GROUPS = ("sparse files", "sparse in memory", "models", "summaries")
 
-
-@pytest.fixture(scope="session")
-def outcomes_of(tmp_path_factory):
-    """How the cases of a group ended: some of all groups, run together at the first call."""
+@pytest.fixture
+def outcomes_of(tmp_path):
+    """How some cases of a group ended, which share a few forks."""
     from attacks.forks import outcomes  # which Windows cannot import
 
-    folder = tmp_path_factory.mktemp("some")
-    found = outcomes(folder, "some", *GROUPS)
-
-    def of(group):
-        return {name: case for name, case in found.items() if name.startswith(f"{group}/")}
-
-    return of
+    return lambda group: outcomes(tmp_path, "some", group)
 
 
 @pytest.fixture
