@@ -47,6 +47,7 @@ FITS = {
 }
 
 
+@pytest.mark.sweep  # `test_all_kinds_at_once` is the short form
 @pytest.mark.parametrize("name", FITS)
 def test_32_at_once_have_the_bits_of_one_alone(name):
     alone = FITS[name]()
