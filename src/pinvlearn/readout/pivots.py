@@ -108,25 +108,30 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     inner = float(np.sqrt(np.linalg.norm(W, 1) * np.linalg.norm(W, np.inf)))
     fitted = F @ readout.coef + readout.intercept
     readout = _with_rounding(
-        task, readout, fitted, W @ readout.coef, size, inner / readout.smallest
+        readout, W @ readout.coef, _distances(task, fitted), size, inner / readout.smallest
     )
     return PivotMachine(rows, W, readout)
 
 
+def _distances(task: KernelTask, fitted: Array) -> tuple[Array, Array]:
+    """Weighted norms of the targets minus what was fitted, and minus their means."""
+    w = np.ones(task.n) if task.weights is None else task.weights
+    mean = np.average(task.Y, axis=0, weights=w) if task.intercept else 0.0
+    root = np.sqrt(w)[:, None]
+    return norms_of(root * (task.Y - fitted)), norms_of(root * (task.Y - mean))
+
+
 def _with_rounding(
-    task: KernelTask, readout: Readout, fitted: Array, B: Array, size: float, inverse: float
+    readout: Readout, B: Array, distances: tuple[Array, Array], size: float, inverse: float
 ) -> Readout:
     """With what the rounding of kernel values may do to the outputs, or an error if it is too much.
 
     For outputs k(x, P)·B from kernel columns C with residuals r it is about eps·‖C‖ times
-    ‖B‖ + ‖r‖·‖(CᵀC + alpha·M)⁻¹‖^½: `size` is ‖C‖, or a bound on it, and `inverse` that root.
+    ‖B‖ + ‖r‖·‖(CᵀC + alpha·M)⁻¹‖^½: `distances` are ‖r‖ and the targets' spread, `size` is ‖C‖,
+    or a bound on it, and `inverse` that root.
     """
-    w = np.ones(task.n) if task.weights is None else task.weights
-    mean = np.average(task.Y, axis=0, weights=w) if task.intercept else 0.0
-    root = np.sqrt(w)[:, None]
-    norms = [norms_of(root * (task.Y - of)) for of in (fitted, mean)]
-    spread = np.where(norms[1] > 0.0, norms[1], 1.0)
-    moved = EPS * size * (norms_of(B) + norms[0] * inverse) / spread
+    residual, spread = distances[0], np.where(distances[1] > 0.0, distances[1], 1.0)
+    moved = EPS * size * (norms_of(B) + residual * inverse) / spread
     error = max(float(moved.max()), readout.error)
     if not error <= LIMIT and len(readout.alphas) == 1:
         raise np.linalg.LinAlgError(
@@ -179,8 +184,6 @@ def _from_columns(task: KernelTask, pivots: Pivots, rank: int, alpha: float) -> 
     readout = _solve_columns(task.problem(C, None), C, rows, alpha)
     if readout is None:
         return None
-    fitted, size = C @ readout.coef + readout.intercept, float(np.linalg.norm(C))
-    readout = _with_rounding(task, readout, fitted, readout.coef, size, 1.0 / readout.smallest)
     L = _factor_if_definite(C[rows])
     coef = L.T @ readout.coef
     W = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0].T
@@ -246,14 +249,16 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
             return None
         rcond, _ = lapack("pocon", A)(R, norm, uplo="U")
     factor = ColumnFactor(R, float(rcond * norm), moments.magnitude, moments.C, center)
+
+    def penalised(B: Array) -> Array:
+        return np.vstack([C[pivots[tile]] @ B for tile in tiles])
+
     with watch("coef"):
-        coef, _, error, notes = refined(
-            problem, factor, alpha, lambda B: np.vstack([C[pivots[tile]] @ B for tile in tiles])
-        )
+        coef, _, error, notes = refined(problem, factor, alpha, penalised)
     if not error <= TOLERANCE:
         return None
     report = Report("columns", "normal equations of the kernel columns", 1, seconds=dict(watch))
-    return Readout(
+    readout = Readout(
         coef=coef,
         intercept=center.offset(coef),
         alpha=alpha,
@@ -270,3 +275,8 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
         report=replace(report, error=error, notes=notes),
         smallest=float(np.sqrt(factor.smallest)),
     )
+    # ‖Y - CB‖² by the normal equations, without another pass: to the square root of the rounding.
+    rest = moments.squares - (coef * (moments.C + alpha * penalised(coef))).sum(axis=0)
+    residual = np.sqrt(rest.clip(min=EPS * moments.squares))
+    size, inverse = float(np.sqrt(moments.magnitude)), 1.0 / readout.smallest
+    return _with_rounding(readout, coef, (residual, np.sqrt(moments.squares)), size, inverse)
