@@ -233,3 +233,13 @@ def test_the_score_is_said_where_the_values_are_there(model, ratings):
     assert list(found) == ["user", "film", "prediction"]
     said = ok("predict", model, "ratings.csv").stderr
     assert f"RMSE {error:.4g} on {len(ratings)} lines, by the values in 'stars'" in said
+
+
+def test_a_quote_that_is_never_closed() -> None:
+    """All lines after it were one cell, and were lost without a word."""
+    lines = [f"u{i % 5},i{i % 7},{i % 3}" for i in range(40)]
+    lines[4] = '"u1,i1,2'
+    Path("open.csv").write_text("\n".join(["user,item,rating", *lines]))
+    columns = ("--row", "user", "--col", "item", "--value", "rating")
+    said = fails(1, "fit", "open.csv", "--model", "completion", *columns)
+    assert "line 6: a quote is never closed" in said

@@ -1,5 +1,6 @@
 """Tables and sparse matrices in every format, and files that are none."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -269,3 +270,16 @@ def test_infinity_is_named() -> None:
     Path("rows.csv").write_text("a,b,y\n1,2,0\n2,inf,1\n" + 5 * "3,1,0\n")
     message = fails(1, "fit", "rows.csv", "--target", "y")
     assert "column 'b' holds 'inf', where a finite number is expected" in message
+
+
+@pytest.mark.parametrize("command", [["impute"], ["svd"], ["fit", "--target", "y"]])
+def test_packed_text_that_is_cut_short(command) -> None:
+    packed = gzip.compress(b"a,b,y\n" + b"1.25,2.5,3\n" * 500)
+    Path("cut.csv.gz").write_bytes(packed[:40])
+    assert "cut short" in fails(1, command[0], "cut.csv.gz", *command[1:])
+
+
+def test_nul_characters_are_no_text() -> None:
+    Path("wide.csv").write_bytes("a,y\n1,2\n3,4\n".encode("utf-16-le"))
+    assert "--encoding, such as utf-16" in fails(1, "fit", "wide.csv", "--target", "y")
+    ok("svd", "wide.csv", "--encoding", "utf-16-le")

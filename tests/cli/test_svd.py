@@ -108,3 +108,9 @@ def test_svd_of_tables_and_pipes(rng):
     assert "no column of numbers; it holds a, b" in fails(1, "svd", "words.csv")
     np.save("cube.npy", np.zeros((2, 2, 2)))
     assert "of shape (2, 2, 2); a matrix is needed" in fails(1, "svd", "cube.npy")
+
+
+def test_numbers_whose_squares_are_not_finite() -> None:
+    np.save("huge.npy", 1e300 * np.diag([2.0, 1.0]))
+    said = json.loads(ok("svd", "huge.npy", "--json", "--rank", 1).stdout)
+    assert said["share_of_squares"] == pytest.approx(0.8)

@@ -71,6 +71,7 @@ def _texts(
     names = [name.strip() for name in next(csv.reader([header], delimiter=mark), [])]
     _check_names(wanted, names)
     wanted = [*wanted, *(name for name in welcome if name in names)]
+    _check_quotes(where.name, text, mark)
     malformed: list[list[str]] = []
     frame = pd.read_csv(
         io.StringIO(text),
@@ -86,6 +87,20 @@ def _texts(
         note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
     frame = frame[list(wanted)].apply(lambda column: column.str.strip())
     return frame.where(~frame.isin([*MISSING, *where.reading.missing]) & frame.notna(), None)
+
+
+def _check_quotes(name: str, text: str, mark: str) -> None:
+    """Refuse a quote that is never closed: all lines after it would be one cell."""
+    lines = csv.reader(io.StringIO(text), delimiter=mark, strict=True)
+    done = 0
+    try:
+        for _ in lines:
+            done = lines.line_num
+    except csv.Error as error:
+        if "unexpected end" in str(error):
+            raise UserError(
+                f"{name}, line {done + 1}: a quote is never closed. Mend the line."
+            ) from error
 
 
 def _check_names(wanted: Sequence[str], there: Sequence[str]) -> None:

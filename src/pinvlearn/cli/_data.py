@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
-from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._errors import USAGE, UserError, sentence
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, delimiter, source
 
@@ -75,7 +75,7 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
         raise UserError(
-            f"{where.name} could not be read as {where.suffix[1:]}: {error}. {CHECK}"
+            f"{where.name} could not be read as {where.suffix[1:]}: {sentence(error)}. {CHECK}"
         ) from error
     names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
     if names.has_duplicates:
@@ -153,7 +153,8 @@ def split_target(
         note(f"{(~known_rows).sum()} of {len(y)} rows have no target and are left out")
         X, y = X[known_rows], y[known_rows]
     if len(y) < least:
-        raise UserError(f"{len(y)} row with a target is too few to learn from. Give more rows.")
+        few = f"{len(y)} row with a target is too few" if len(y) else "no row has a target"
+        raise UserError(f"{few}: there is nothing to learn from. Give more rows.")
     return X, y
 
 

@@ -56,6 +56,11 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def sentence(error: Exception) -> str:
+    """What an error says, in one line and without the full stop that follows."""
+    return " ".join(str(error).split()).rstrip(". ")
+
+
 def _explain(error: Exception) -> tuple[str, int]:
     text = " ".join(str(error).split())
     if isinstance(error, UserError):

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import Note, listed
-from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._data import CHECK, Note, listed
+from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
     Kind,
@@ -149,8 +149,13 @@ def impute_text(source: Source, out: Path | None, wish: Wish, note: Note) -> int
 
 def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> int:
     """Fill the gaps of a Parquet file; returns the number of rows."""
-    file = pq.ParquetFile(source.opened())
-    table = file.read()
+    try:
+        file = pq.ParquetFile(source.opened())
+        table = file.read()
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{source.name} could not be read as parquet: {sentence(error)}. {CHECK}"
+        ) from error
     masks = [_missing(column) for column in table.columns]
     gaps = [np.flatnonzero(mask).tolist() for mask in masks]
     check_columns("--id", wish.left, table.column_names)

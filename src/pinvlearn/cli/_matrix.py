@@ -15,7 +15,7 @@ from scipy.io import mmread
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
 from pinvlearn.cli._data import CHECK, Note, listed, opened_text
-from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import is_number
 from pinvlearn.cli._sources import Reading, Source, source
 
@@ -28,7 +28,7 @@ def read_matrix(path: Path, reading: Reading, note: Note) -> Any:
     except (MemoryError, UserError):
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
-        raise UserError(f"{where.name} could not be read: {error}. {CHECK}") from error
+        raise UserError(f"{where.name} could not be read: {sentence(error)}. {CHECK}") from error
     try:
         return check_matrix(A, where.name)
     except TypeError as error:

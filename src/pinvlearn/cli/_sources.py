@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import sys
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -58,8 +59,7 @@ class Source:
 
     def contents(self) -> bytes:
         """All bytes, unpacked."""
-        raw = self.path.read_bytes() if self.piped is None else self.piped
-        return gzip.decompress(raw) if raw[:2] == GZIP else raw
+        return unpacked(self.path.read_bytes() if self.piped is None else self.piped, self.name)
 
     def opened(self) -> "Path | io.BytesIO":
         """What readers of binary formats take."""
@@ -77,12 +77,18 @@ class Source:
         raw = self.contents()
         encoding = _codec(self.reading.encoding, raw)
         try:
-            return Text(raw.decode(encoding), encoding)
+            text = Text(raw.decode(encoding), encoding)
         except UnicodeDecodeError as error:
             raise UserError(
                 f"{self.name} is not written in {encoding}: byte {raw[error.start]:#04x} at "
                 f"{error.start}. Say how it is written with --encoding, such as latin-1."
             ) from error
+        if "\0" in text.whole:
+            raise UserError(
+                f"{self.name} holds NUL characters, which are no text in {encoding}. Say how it is "
+                "written with --encoding, such as utf-16, or take another copy."
+            )
+        return text
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ def source(path: Path, endings: Iterable[str], reading: Reading = AS_USUAL) -> S
     """Where to read from; refuses what is not there, and endings that tell no known format."""
     if path == STDIN or path.is_fifo() or path.is_char_device():
         raw = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-        inner = gzip.decompress(raw) if raw[:2] == GZIP else raw
+        inner = unpacked(raw, Source(path, "").name)
         suffix = next((end for start, end in MAGIC.items() if inner.startswith(start)), ".csv")
         name = Source(path, suffix).name
     else:
@@ -121,6 +127,18 @@ def source(path: Path, endings: Iterable[str], reading: Reading = AS_USUAL) -> S
     if (path.stat().st_size if raw is None else len(raw)) == 0:
         raise UserError(f"{name} is empty. Give a file with at least a few rows.")
     return Source(path, suffix, raw, reading)
+
+
+def unpacked(raw: bytes, name: str) -> bytes:
+    """The bytes that gzip has packed, if it has."""
+    if raw[:2] != GZIP:
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (EOFError, OSError, zlib.error) as error:
+        raise UserError(
+            f"{name} is packed by gzip and cut short or damaged: {error}. Take another copy."
+        ) from error
 
 
 def _codec(wanted: str | None, raw: bytes) -> str:

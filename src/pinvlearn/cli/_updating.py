@@ -90,7 +90,7 @@ def target_of(model: Any, data: Data) -> str | None:
         return recipe.target
     taken = {*names, *recipe.ids}
     others = [str(name) for name in data.X.columns if name not in taken]
-    if recipe.target not in (None, OWN_TARGET):
+    if recipe.target is not None and not (recipe.target == OWN_TARGET and len(others) == 1):
         raise UserError(
             f"the data lacks the target {recipe.target!r} that the model has learned; there are "
             f"{listed(data.X.columns)}. Add it, or name it with --target.",

@@ -52,7 +52,7 @@ def svd(
     """
     import numpy as np
 
-    from pinvlearn._core.arrays import is_sparse, squared_norm
+    from pinvlearn._core.arrays import is_sparse, power_of_two_scale, squared_norm
     from pinvlearn._core.files import written_whole
     from pinvlearn.cli import _matrix
     from pinvlearn.functional.matrices import svd as decompose
@@ -74,13 +74,15 @@ def svd(
         np.savez(draft, U=factors.U, s=factors.s, Vt=factors.Vt)
     for note in factors.report.notes:
         output.note(note)
-    total = squared_norm(A)
+    scale = power_of_two_scale(A)  # squares of huge entries are not finite
+    total = squared_norm(A if scale == 1.0 else A * scale)
+    kept = float(np.sum((factors.s.astype(float) * scale) ** 2))
     values = {
         "rows": A.shape[0],
         "columns": A.shape[1],
         "nonzeros": int(A.nnz if is_sparse(A) else np.count_nonzero(A)),
         "rank": factors.rank,
-        "share_of_squares": float(np.sum(factors.s.astype(float) ** 2)) / total if total else 1.0,
+        "share_of_squares": kept / total if total else 1.0,
         "seconds": round(seconds, 3),
         "solved_by": f"{factors.report.method}: {factors.report.reason}",
         "saved": str(out),
