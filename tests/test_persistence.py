@@ -38,6 +38,7 @@ PAIRS = np.argwhere(X > 0)
 SMALL = {
     "ELM": {"n_hidden": 12},
     "DeepELM": {"n_hidden": 12},
+    "FeatureMachine": {"max_rounds": 1},
     "RBFNetwork": {"n_kernels": 12},
     "Receptive": {"n_filters": 2, "size": 2, "image_shape": (2, 2)},
 }

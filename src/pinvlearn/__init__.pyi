@@ -9,6 +9,7 @@ from pinvlearn.displays.matrices import DegreeDisplay as DegreeDisplay
 from pinvlearn.displays.matrices import ReorderingDisplay as ReorderingDisplay
 from pinvlearn.displays.paths import AlphaPathDisplay as AlphaPathDisplay
 from pinvlearn.displays.paths import ConvergenceDisplay as ConvergenceDisplay
+from pinvlearn.displays.paths import RoundsDisplay as RoundsDisplay
 from pinvlearn.displays.paths import SizePathDisplay as SizePathDisplay
 from pinvlearn.engines.sources import CSVBlocks as CSVBlocks
 from pinvlearn.engines.sources import NpyBlocks as NpyBlocks
@@ -34,6 +35,8 @@ from pinvlearn.learners.elm import ELMClassifier as ELMClassifier
 from pinvlearn.learners.elm import ELMRegressor as ELMRegressor
 from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier as ExtremeSVMClassifier
 from pinvlearn.learners.fastpi import FastPIClassifier as FastPIClassifier
+from pinvlearn.learners.feature_machine import FeatureMachineClassifier as FeatureMachineClassifier
+from pinvlearn.learners.feature_machine import FeatureMachineRegressor as FeatureMachineRegressor
 from pinvlearn.learners.features import RandomFeatures as RandomFeatures
 from pinvlearn.learners.features import RBFFeatures as RBFFeatures
 from pinvlearn.learners.imputer import SVDImputer as SVDImputer

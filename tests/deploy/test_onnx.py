@@ -34,6 +34,9 @@ REGRESSORS = {
     "rbf exponential, links": pl.RBFNetworkRegressor(40, kernel="exponential", direct_links=True),
     "elm, links": pl.ELMRegressor(40, direct_links=True),
     "deep elm": pl.DeepELMRegressor((8, 6), n_hidden=30),
+    "feature machine": pl.FeatureMachineRegressor(max_rounds=1),
+    "feature machine, few centres": pl.FeatureMachineRegressor(max_rounds=1, n_kernels=40),
+    "feature machine, passed through": pl.FeatureMachineRegressor(inputs="passthrough"),
     "kernel elm": pl.KernelELMRegressor(solver="exact"),
     "kernel elm without intercept": pl.KernelELMRegressor(fit_intercept=False),
     **{
@@ -53,6 +56,7 @@ CLASSIFIERS = {
     "extreme svm": pl.ExtremeSVMClassifier(40),
     "extreme svm, linear": pl.ExtremeSVMClassifier(None),
     "without leave-one-out": pl.ELMClassifier(40, loo_scoring=None),
+    "feature machine": pl.FeatureMachineClassifier(max_rounds=1),
     "kernel elm exact": pl.KernelELMClassifier(solver="exact"),
     **{
         f"kernel elm {name}": pl.KernelELMClassifier(solver=name, rank=30)

@@ -105,6 +105,19 @@ def test_a_learner_behind_a_table():
     assert_agrees(found["probabilities"], model.predict_proba(new), 1e-9)
 
 
+@pytest.mark.parametrize("inputs", ["auto", "passthrough"])
+def test_a_feature_machine_takes_the_table_itself(inputs):
+    train, new = table(), table(seed=1)
+    if inputs == "passthrough":
+        train, new = (frame[["size", "count"]] for frame in (train, new))
+    y = np.where(train["size"] > 0, "b", "c")
+    model = pl.FeatureMachineClassifier(max_rounds=1, inputs=inputs, random_state=0).fit(train, y)
+    fed = feeds(new) if inputs == "auto" else {"X": new.to_numpy(dtype=np.float64)}
+    found = scored(pl.to_onnx(model, train[:1]), fed)
+    np.testing.assert_array_equal(found["label"], model.predict(new))
+    assert_agrees(found["probabilities"], model.predict_proba(new), 1e-9)
+
+
 def test_dates_and_durations_are_refused_by_name():
     days = pd.date_range("2024-01-01", periods=50)
     model = pl.TabularInputs().fit(pd.DataFrame({"x": np.arange(50.0), "day": days}))

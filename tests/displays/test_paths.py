@@ -11,9 +11,11 @@ from pinvlearn import (
     AlphaPathDisplay,
     ConvergenceDisplay,
     FastPIClassifier,
+    FeatureMachineRegressor,
     FlatGradient,
     PinvRegressor,
     RBFNetworkRegressor,
+    RoundsDisplay,
     SizePathDisplay,
     Tolerance,
     range_basis,
@@ -162,3 +164,22 @@ def test_no_sizes_no_plot() -> None:
         SizePathDisplay.from_estimator(PinvRegressor().fit(X, X[:, 0]))
     with pytest.raises(ValueError, match="one score per size"):
         SizePathDisplay([1, 2], [1.0], size=1)
+
+
+def test_rounds_show_their_gains_and_the_one_taken() -> None:
+    X = np.random.default_rng(0).standard_normal((120, 4))
+    model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X, np.sin(2 * X[:, 1]))
+    display = RoundsDisplay.from_estimator(make_pipeline(model))
+    gains = [one.gain for one in model.rounds_]
+    np.testing.assert_array_equal(display.bars_.lines[0].get_xdata(), gains)
+    (taken,) = [row for row, one in enumerate(model.rounds_) if one.accepted]
+    assert display.accepted_.get_xydata().tolist() == [[gains[taken], taken]]
+    assert display.ax_.get_yticklabels()[0].get_text().startswith("plain")
+    assert display.figure_ is display.ax_.figure
+
+
+def test_no_rounds_no_plot(fitted) -> None:
+    with pytest.raises(ValueError, match="PinvRegressor learns no metric"):
+        RoundsDisplay.from_estimator(fitted)
+    with pytest.raises(ValueError, match="max_rounds=0"):
+        RoundsDisplay(())

@@ -1,18 +1,25 @@
 """Feature machines: what they learn, that a seed gives the same machine, and what they refuse."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
-from pinvlearn.learners.feature_machine import FeatureMachineClassifier, FeatureMachineRegressor
+import pinvlearn
+from pinvlearn import FeatureMachineClassifier, FeatureMachineRegressor
 
 
 @pytest.fixture
 def ridge_of_two(rng):
     """Ten columns, of which two matter, along one direction."""
-    X = rng.standard_normal((400, 10))
+    X = rng.standard_normal((250, 10))
     return X, np.sin(2.0 * (X[:, 2] + X[:, 5]))
 
 
@@ -25,9 +32,9 @@ def test_columns_that_matter_are_found(ridge_of_two):
 
 def test_learned_features_do_better_than_the_plain_machine(ridge_of_two):
     X, y = ridge_of_two
-    learned = FeatureMachineRegressor(random_state=0).fit(X[:250], y[:250])
-    plain = FeatureMachineRegressor(max_rounds=0, random_state=0).fit(X[:250], y[:250])
-    assert learned.score(X[250:], y[250:]) > plain.score(X[250:], y[250:])
+    learned = FeatureMachineRegressor(random_state=0).fit(X[:180], y[:180])
+    plain = FeatureMachineRegressor(max_rounds=0, random_state=0).fit(X[:180], y[:180])
+    assert learned.score(X[180:], y[180:]) > plain.score(X[180:], y[180:])
     assert len(plain.rounds_) <= 1
 
 
@@ -58,13 +65,134 @@ def test_missing_values_are_allowed_unless_passed_through(ridge_of_two):
         FeatureMachineRegressor(inputs="passthrough").fit(X, y)
 
 
+def table(rng, n=200):
+    """Numbers with gaps, levels, columns that say nothing; targets that follow two columns."""
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(n) < 0.1, np.nan, rng.standard_normal(n)),
+            "town": rng.choice(["Oslo", "Rome", "Bonn"], n),
+            "noise": rng.standard_normal(n),
+            "same": 1.0,
+            "empty": np.full(n, np.nan),
+        }
+    )
+    y = np.where(frame["town"] == "Rome", np.where(frame["noise"] > 5, 1, 2), frame["size"] > 0)
+    return frame, y.astype(int)
+
+
+def test_a_frame_with_levels_gaps_and_columns_that_say_nothing(rng):
+    X, y = table(rng)
+    model = FeatureMachineClassifier(max_rounds=1, random_state=0).fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns)
+    assert model.feature_importances_.argmax() == 0
+    np.testing.assert_array_equal(model.feature_importances_[3:], 0.0)
+    notes = " ".join(model.report_.notes)
+    assert "same" in notes
+    assert "empty" in notes
+    new = X.assign(town="Łódź")  # a level that was never seen
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+
+
+def test_bad_columns_are_refused_by_name(rng):
+    X, y = table(rng)
+    with pytest.raises(ValueError, match="'size' .* infinity"):
+        FeatureMachineClassifier().fit(X.assign(size=np.inf), y)
+    with pytest.raises(ValueError, match="no column is left"):
+        FeatureMachineClassifier().fit(X[["same", "empty"]], y)
+    model = FeatureMachineClassifier(max_rounds=0, random_state=0).fit(X, y)
+    for wrong in (X.rename(columns={"town": "city"}), X[X.columns[::-1]]):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match="'size' .* infinity"):
+        model.predict(X.assign(size=-np.inf))
+    with pytest.raises(ValueError, match="'size' holds numbers"):
+        model.predict(X.assign(size="large"))
+    assert model.score(X, y) > 0.9  # unharmed by all this
+
+
+def test_targets_that_are_refused(ridge_of_two):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=0)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="NaN|infinity"):
+            model.fit(X, np.where(y > 0.5, bad, y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:-1])
+    with pytest.raises(ValueError, match="features, but FeatureMachineRegressor is expecting 10"):
+        model.fit(X, y).predict(X[:, :3])
+
+
+def test_learned_coordinates_have_names_and_serve_others(ridge_of_two):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X, y)
+    Z = model.set_output(transform="pandas").transform(X)
+    assert Z.shape == (250, len(model.parts_) * len(model.metric_))
+    assert list(Z.columns)[:2] == ["featuremachineregressor0", "featuremachineregressor1"]
+    assert (model.get_feature_names_out() == Z.columns).all()
+
+
+def test_copies_predict_the_same(ridge_of_two, tmp_path):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=1, n_kernels=60, random_state=0).fit(X, y)
+    assert model.n_kernels_ == 60
+    pinvlearn.save(model, tmp_path / "model.skops")
+    for again in (
+        pickle.loads(pickle.dumps(model)),
+        pinvlearn.load(tmp_path / "model.skops"),
+        clone(model).fit(X, y),
+    ):
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert again.rounds_ == model.rounds_
+
+
+def test_rows_of_weight_zero_are_no_rows(ridge_of_two):
+    X, y = ridge_of_two
+    some = np.arange(len(y)) % 4 > 0
+    model = FeatureMachineRegressor(max_rounds=0, random_state=0)
+    weighted = clone(model).fit(X, np.where(some, y, 1e3), sample_weight=some)
+    assert weighted.score(X[some], y[some]) > 0.8
+    model.set_params(alpha=10.0)
+    heavy = clone(model).fit(X, y, sample_weight=np.where(y > 0.0, 100.0, 1.0))
+    even = clone(model).fit(X, y)
+    off = [np.abs(m.predict(X) - y)[y > 0.0].mean() for m in (heavy, even)]
+    assert off[0] < off[1]
+
+
+def test_intervals_cover_new_rows(rng):
+    X = rng.standard_normal((900, 3))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_normal(900)
+    model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X[:300], y[:300])
+    low, high = model.predict_interval(X[300:], coverage=0.9)
+    inside = ((low <= y[300:]) & (y[300:] <= high)).mean()
+    assert abs(inside - 0.9) <= 3.0 * np.sqrt(0.09 * (1 / 600 + 1 / 300))
+
+
+def test_inputs_of_ones_own(ridge_of_two):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=0, inputs=StandardScaler()).fit(X, y)
+    assert isinstance(model.inputs_, StandardScaler)
+    with pytest.raises(TypeError, match="inputs=3 is no transformer"):
+        FeatureMachineRegressor(inputs=3).fit(X, y)
+
+
+@pytest.mark.parametrize(("inputs", "allowed"), [("auto", True), ("passthrough", False)])
+def test_tags_say_whether_gaps_and_levels_are_taken(inputs, allowed):
+    tags = get_tags(FeatureMachineClassifier(inputs=inputs)).input_tags
+    assert (tags.allow_nan, tags.categorical, tags.sparse) == (allowed, allowed, False)
+
+
 def test_mistakes(ridge_of_two):
     X, y = ridge_of_two
-    with pytest.raises(TypeError, match="[Ss]parse"):
-        FeatureMachineRegressor().fit(scipy.sparse.csr_array(X), y)
+    for inputs in ("auto", "passthrough"):
+        with pytest.raises(TypeError, match="Sparse data was passed.*toarray"):
+            FeatureMachineRegressor(inputs=inputs).fit(scipy.sparse.csr_array(X), y)
     with pytest.raises(ValueError, match="max_rounds=-1"):
         FeatureMachineRegressor(max_rounds=-1).fit(X, y)
     with pytest.raises(ValueError, match="kernel='round'"):
         FeatureMachineRegressor(kernel="round").fit(X, y)
-    model = FeatureMachineRegressor(random_state=0).fit(X, y)
+    model = FeatureMachineRegressor(max_rounds=0, random_state=0).fit(X, y)
     assert not hasattr(model, "partial_fit")
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="alpha"):
+        model.set_params(alpha=-1.0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)

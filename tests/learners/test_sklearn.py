@@ -25,9 +25,9 @@ WEIGHT_CHECKS = (
 
 
 def small(cls, **options):
-    """The estimator as it comes, but for a seed and no more hidden units than time allows."""
+    """The estimator as it comes, but for a seed and no more units or rounds than time allows."""
     names = inspect.signature(cls).parameters
-    ours = {"n_hidden": 100, "random_state": 0}
+    ours = {"n_hidden": 100, "max_rounds": 1, "random_state": 0}
     return cls(**{name: value for name, value in ours.items() if name in names}, **options)
 
 

@@ -97,8 +97,9 @@ def check_convertible(model: Any) -> None:
     check_is_fitted(model)
     if isinstance(model, ReadoutClassifier):
         _labels(model)
-    if isinstance(model, TabularInputs):
-        check_kinds(model)
+    for part in (model, getattr(model, "inputs_", None)):
+        if isinstance(part, TabularInputs):
+            check_kinds(part)
 
 
 def _labels(model: Any) -> Any:
@@ -118,6 +119,8 @@ def _labels(model: Any) -> Any:
 
 def _outputs(nodes: Nodes, model: Any, x: str) -> str:
     """map(x)·coef + intercept, of shape (n, t)."""
+    if getattr(model, "inputs_", None) is not None:
+        (x,) = convert(nodes, model.inputs_, x)
     drawn, coef = model.map_, np.atleast_2d(model.coef_).T
     intercept = doubles(model.intercept_) + np.zeros(coef.shape[1])
     if isinstance(drawn, Whitened):

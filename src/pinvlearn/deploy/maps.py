@@ -10,6 +10,7 @@ import numpy as np
 from pinvlearn._core.arrays import Array, to_dense
 from pinvlearn.deploy.graph import Nodes, doubles, onnx_module, tensor
 from pinvlearn.features.kernels import GivenColumns, Kernel, KernelColumns, Whitened
+from pinvlearn.features.metric import MetricColumns
 from pinvlearn.features.radial import RadialBasis
 from pinvlearn.features.random_layer import Beside, Inputs, RandomLayer, Stack
 
@@ -94,6 +95,21 @@ def _kernel_columns(nodes: Nodes, drawn: KernelColumns, x: str) -> str:
     if kernel.function in RADIAL:
         return RADIAL[kernel.function](nodes, x, centers, kernel.gamma)
     return PRODUCTS[kernel.function](nodes, x, centers, kernel)
+
+
+def _metric_columns(nodes: Nodes, drawn: MetricColumns, x: str) -> str:
+    """The mean of the kernels of all metrics, each in its own coordinates."""
+    values = []
+    for part, centers in zip(drawn.parts, drawn.located, strict=True):
+        rows = x
+        if part.root is not None:
+            applied = "Mul" if part.root.ndim == 1 else "MatMul"
+            rows = nodes.add(applied, x, nodes.constant(doubles(part.root)))
+        values.append(RADIAL[part.kernel](nodes, rows, doubles(centers), part.gamma))
+    total = values[0]
+    for value in values[1:]:  # onnxruntime's Mean is of single precision
+        total = nodes.add("Add", total, value)
+    return nodes.add("Mul", total, nodes.constant(doubles(1.0 / len(values))))
 
 
 def _dense(centers: Any) -> Array:
@@ -220,6 +236,7 @@ MAPS: dict[type, Callable[[Nodes, Any, str], str]] = {
     Stack: _stack,
     RadialBasis: _radial_basis,
     KernelColumns: _kernel_columns,
+    MetricColumns: _metric_columns,
     GivenColumns: _given_columns,
     Whitened: _whitened,
 }

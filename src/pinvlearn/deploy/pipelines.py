@@ -37,6 +37,7 @@ from pinvlearn.learners.decomposition import FastPCA, FastTruncatedSVD
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
 from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier
+from pinvlearn.learners.feature_machine import FeatureMachineClassifier, FeatureMachineRegressor
 from pinvlearn.learners.features import RandomFeatures, RBFFeatures
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import GivenMap, PinvClassifier, PinvRegressor
@@ -52,6 +53,8 @@ ESTIMATORS: tuple[type, ...] = (
     ExtremeSVMClassifier,
     FastPCA,
     FastTruncatedSVD,
+    FeatureMachineClassifier,
+    FeatureMachineRegressor,
     KernelELMClassifier,
     KernelELMRegressor,
     PinvClassifier,
@@ -133,8 +136,11 @@ def _skl2onnx() -> ModuleType:
 
 def is_pipeline(model: Any) -> bool:
     """Whether a model has steps, scikit-learn's perhaps, or takes a table by its columns."""
-    if isinstance(model, TabularInputs):
-        return hasattr(model, "feature_names_in_")
+    inputs = getattr(model, "inputs_", model)
+    if isinstance(inputs, TabularInputs):
+        return hasattr(inputs, "feature_names_in_")
+    if inputs is not None and inputs is not model:
+        return True
     return isinstance(model, Pipeline) or isinstance(getattr(model, "map_", None), GivenMap)
 
 
@@ -154,6 +160,10 @@ def _steps(model: Any) -> list[tuple[str, Any]]:
         bare.map_ = Inputs(model.map_.n_columns)
         bare.n_features_in_ = model.map_.n_columns
         return [*_named("features", _steps(model.map_.function)), ("learner", bare)]
+    if getattr(model, "inputs_", None) is not None:
+        bare = copy(model)
+        bare.inputs_, bare.n_features_in_ = None, len(model.metric_)
+        return [*_named("inputs", _steps(model.inputs_)), ("learner", bare)]
     return [("", model)]
 
 

@@ -1,6 +1,6 @@
-"""How an error or a score moves along a path: columns of a basis, ridges, sizes."""
+"""How an error or a score moves along a path: columns of a basis, ridges, sizes, rounds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn.displays._axes import axes
 from pinvlearn.linalg.rangefinder import RangeBasis
+from pinvlearn.readout.rounds import Round
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -394,3 +395,113 @@ class SizePathDisplay:
         self.ax_: Any = ax
         self.figure_: Any = ax.figure
         return self
+
+
+class RoundsDisplay:
+    """What each round of learning a metric gained over the plain machine, the one taken marked.
+
+    Errors are those of rows that made neither the metric nor the machine; a bar is one standard
+    error of the gain each way.  A round to the left of zero would have cost accuracy.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+        `rounds_` of a feature machine.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    bars_ : matplotlib ErrorbarContainer
+        The gains.
+    accepted_ : matplotlib Line2D
+        The mark.
+
+    Examples
+    --------
+    >>> import numpy as np, pinvlearn
+    >>> X = np.random.default_rng(0).standard_normal((120, 4))
+    >>> model = pinvlearn.FeatureMachineRegressor(random_state=0).fit(X, np.sin(2 * X[:, 1]))
+    >>> display = pinvlearn.RoundsDisplay.from_estimator(model)
+    """
+
+    def __init__(self, rounds: Sequence[Round]) -> None:
+        self.rounds = tuple(rounds)
+        if not self.rounds:
+            raise ValueError(
+                "there are no rounds to draw: with max_rounds=0, or fewer rows than two halves "
+                "need, a feature machine learns no metric."
+            )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw the rounds of a fitted feature machine.
+
+        Parameters
+        ----------
+        estimator : FeatureMachineClassifier, FeatureMachineRegressor or Pipeline
+            Fitted; of a Pipeline the last step is drawn.
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        RoundsDisplay
+            The drawn display.
+        """
+        learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        check_is_fitted(learner)
+        if not hasattr(learner, "rounds_"):
+            raise ValueError(
+                f"a {type(learner).__name__} learns no metric in rounds; give a fitted "
+                "FeatureMachineClassifier or FeatureMachineRegressor."
+            )
+        return cls(learner.rounds_).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw the gain of each round, the first on top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        **kwargs : dict
+            Passed to matplotlib's ``Axes.errorbar``.
+
+        Returns
+        -------
+        RoundsDisplay
+            The display itself, with its attributes set.
+        """
+        ax = axes(ax)
+        rows = np.arange(len(self.rounds))
+        style: dict[str, Any] = {"fmt": "o", "capsize": 3.0, "markerfacecolor": "white"}
+        self.bars_: Any = ax.errorbar(
+            [one.gain for one in self.rounds],
+            rows,
+            xerr=[one.standard_error for one in self.rounds],
+            **style | kwargs,
+        )
+        taken = [row for row in rows if self.rounds[row].accepted]
+        (self.accepted_,) = ax.plot(
+            [self.rounds[row].gain for row in taken],
+            taken,
+            marker="o",
+            linestyle="none",
+            color=self.bars_.lines[0].get_color(),
+            zorder=3,
+            label="taken",
+        )
+        ax.axvline(0.0, color="0.5", linewidth=0.8)
+        ax.set_yticks(rows, [_round_in_words(one) for one in self.rounds])
+        ax.invert_yaxis()
+        ax.set(xlabel="error below that of the plain machine")
+        ax.legend()
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
+        return self
+
+
+def _round_in_words(one: Round) -> str:
+    return f"round {one.number}: {one.kernel}, {one.form}" if one.number else f"plain {one.kernel}"

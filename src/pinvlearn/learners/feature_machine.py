@@ -358,7 +358,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from pinvlearn.learners.feature_machine import FeatureMachineClassifier
+    >>> from pinvlearn import FeatureMachineClassifier
     >>> X, y = load_wine(return_X_y=True)
     >>> model = FeatureMachineClassifier(random_state=0).fit(X[::2], y[::2])
     >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
@@ -424,7 +424,7 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
     Examples
     --------
     >>> import numpy as np
-    >>> from pinvlearn.learners.feature_machine import FeatureMachineRegressor
+    >>> from pinvlearn import FeatureMachineRegressor
     >>> X = np.random.default_rng(0).standard_normal((200, 4))
     >>> model = FeatureMachineRegressor(random_state=0).fit(X, np.sin(2 * X[:, 1]))
     >>> int(model.feature_importances_.argmax())
