@@ -21,7 +21,7 @@ def rewrite(file: Path, contents: dict[str, bytes], packed: str = "schema.json")
     with sealed(file) as archive:
         for name, content in contents.items():
             kind = zipfile.ZIP_DEFLATED if name == packed else zipfile.ZIP_STORED
-            archive.writestr(name, content, compress_type=kind)
+            archive.writestr(name, content, compress_type=kind, compresslevel=1)
 
 
 def change(file: Path, member: str, function: Callable[[bytes], bytes]) -> None:

@@ -1,15 +1,20 @@
 """Running the command line in tests."""
 
-from typer.testing import CliRunner
+import typer.main
+import typer.testing
 
 from pinvlearn.cli._app import app
+
+COMMAND = typer.main.get_command(app)
+"""The command line, put together once: typer's runner would do so for every call."""
+typer.testing._get_command = lambda app: COMMAND
 
 SMALL = ("--size", 30)
 """Options of a network that is quickly fitted."""
 
 
 def run(*args: object, input: str | bytes | None = None):
-    return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
+    return typer.testing.CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
 def ok(*args: object, input: str | bytes | None = None):

@@ -29,6 +29,16 @@ def solve(A, B):
     return X
 
 
+def kernel_values(X, kernel):
+    """The matrix of a linear or polynomial kernel, whose rank no rounding hides."""
+    with decimal.localcontext() as context:
+        context.prec = DIGITS
+        K = to_decimal(X) @ to_decimal(X).T
+        if kernel.function == "linear":
+            return K
+        return (Decimal(kernel.gamma) * K + Decimal(kernel.coef0)) ** Decimal(kernel.degree)
+
+
 def leave_one_out(H, Y, alpha, *, weights=None, intercept=True, kernel=False):
     """Prediction for each row of the read-out fitted to all the others: n refits.
 
@@ -36,7 +46,8 @@ def leave_one_out(H, Y, alpha, *, weights=None, intercept=True, kernel=False):
     """
     with decimal.localcontext() as context:
         context.prec = DIGITS
-        H, Y = to_decimal(np.asarray(H, dtype=float)), to_decimal(np.asarray(Y, dtype=float))
+        H = H if H.dtype == object else to_decimal(np.asarray(H, dtype=float))
+        Y = to_decimal(np.asarray(Y, dtype=float))
         K = H if kernel else H @ H.T
         w = to_decimal(np.ones(len(Y)) if weights is None else np.asarray(weights, dtype=float))
         ridge = Decimal(float(alpha)) or max(np.diagonal(K)) * Decimal(10) ** -55

@@ -22,6 +22,12 @@ FITS, KILLS = 6, 2
 TIMEOUT = 240
 
 
+def count(record_property):
+    """For the table of attacks."""
+    record_property("attempts", KILLS)
+    record_property("answered", KILLS)
+
+
 def serial():
     return clone(ESTIMATOR).fit_blocks(blocks())
 
@@ -32,8 +38,9 @@ def delayed(blocks):
 
 
 @pytest.mark.parametrize("attempt", range(FITS))
-def test_dask(dask_client, tmp_path, attempt):
+def test_dask(dask_client, tmp_path, attempt, record_property):
     """The nanny starts a new worker; what the old one held is computed again."""
+    count(record_property)
     slow = SlowBlocks(tmp_path, 0.3)
     with killer(tmp_path, KILLS) as killed, within(TIMEOUT):
         model = pinvlearn.dask.fit(ESTIMATOR, delayed(slow))
@@ -79,8 +86,9 @@ def executor_of(pid):
 
 @pytest.mark.usefixtures("workers_know_the_blocks")
 @pytest.mark.parametrize("attempt", range(FITS))
-def test_spark(tmp_path, attempt):
+def test_spark(tmp_path, attempt, record_property):
     """The cluster starts a new executor; the tasks of the old one are tried again."""
+    count(record_property)
     victim = (executor_of, lambda worker: worker)[attempt % 2]  # or only the Python worker
     with killer(tmp_path, KILLS, victim) as killed, within(TIMEOUT):
         model = pinvlearn.spark.fit(ESTIMATOR, SlowBlocks(tmp_path, 0.3))

@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,11 @@ Y = np.array(["no", "yes", "perhaps"])[np.arange(40) % 3]
 HUGE = 3 * 10**9
 """Bytes that a crafted file would take if it were believed."""
 
+LARGE = 32 * 2**20
+"""The same where they are there, but compressed: more than a file may take to be refused."""
 
+
+@cache
 def models(folder: Path) -> dict[str, Path]:
     """Sound files of several kinds."""
     made = {
@@ -94,11 +99,10 @@ def _zeros(compressed: str):
     def craft(file: Path) -> None:
         contents = members(file)
         name = _first(file, ".npz" if compressed == "twice" else ".npy")
-        size = 100 * 2**20
         if compressed == "twice":
-            contents[name] = _sparse_file(data=np.zeros(size // 8))
+            contents[name] = _sparse_file(data=np.zeros(LARGE // 8))
         else:
-            contents[name] = _declared((size // 8,), data=bytes(size))
+            contents[name] = _declared((LARGE // 8,), data=bytes(LARGE))
         rewrite(file, contents, packed=name)
 
     return craft
@@ -240,9 +244,9 @@ CRAFTED = {
     "an array compressed": ("layer", _zeros("once"), True),
     "a sparse matrix packed twice": ("sparse", _zeros("twice"), True),
     "a sparse matrix packed too well": (
-        "sparse", in_member(".npz", _sparse_file(data=np.zeros(10**7))), True),
+        "sparse", in_member(".npz", _sparse_file(data=np.zeros(LARGE // 8))), True),
     "a schema of blanks": (
-        "layer", lambda f: change(f, "schema.json", lambda text: b" " * 4 * 10**7 + text), True),
+        "layer", lambda f: change(f, "schema.json", lambda text: b" " * LARGE + text), True),
     "one file for many arrays": ("layer", in_schema(_one_file_for_many), True),
     "lists unfolded": ("layer", in_schema(_unfolded), True),
     "a scalar of two gigabytes": ("layer", _void, True),
@@ -317,6 +321,7 @@ def fuzzed_models(folder: Path, count: int):
 # Crafted summaries: what is done to arrays and header of a sound one.
 
 
+@cache
 def summary_files(folder: Path) -> dict[str, Path]:
     """Sound summaries of both kinds."""
     files = {}
@@ -424,7 +429,7 @@ def crafted_summaries(folder: Path):
         yield f"load: {name}", lambda f=file: load_summary(f)
     npy, deep = "0.HH.npy", "meta.npy"
     contents = members(sound["Gram"])
-    packed = _declared((10**8 // 8,), data=bytes(10**8))
+    packed = _declared((LARGE // 8,), data=bytes(LARGE))
     for name, change_to in {
         "an array compressed": ({npy: packed}, npy),
         "an array declared too large": ({npy: _declared((HUGE // 8,))}, ""),

@@ -17,10 +17,11 @@ from resource import RUSAGE_SELF, getrusage
 from typing import NoReturn
 
 HERE = Path(__file__).parent
+Case = tuple[str, Callable[[], object]]
 
 
 def outcomes(folder: Path, extent: str, *groups: str) -> dict[str, dict]:
-    """How some or every case of groups ended, by "group/name"; see `run_cases`."""
+    """How some or every case of groups (of all, if none is named) ended; see `run_cases`."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, HERE / "run_cases.py", folder, extent, *groups],
@@ -33,34 +34,37 @@ def outcomes(folder: Path, extent: str, *groups: str) -> dict[str, dict]:
     return {case["name"]: case for case in found}
 
 
-def run_each(cases: Iterable[tuple[str, Callable[[], object]]], together: int = 1) -> None:
+def run_each(cases: Iterable[Case], together: int = 1) -> None:
     """Run cases in forks and say how each ended; what they print is caught.
 
-    Several `together` in one fork are faster; if it is brought down, they have all failed.
+    Several `together` in one fork are faster.  If one of them brings it down, that one has failed,
+    and those after it run in the next fork.
     """
-    cases = list(cases)
-    for start in range(0, len(cases), together):
-        batch = cases[start : start + together]
-        reader, writer = os.pipe()
-        sys.stdout.flush()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            _run(batch, writer)
-        os.close(writer)
-        with os.fdopen(reader) as results:
-            lines = results.read().splitlines()
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    left = list(cases)
+    while left:
+        lines, code = _forked(left[:together])
         if code:
-            lines = [
-                json.dumps({"name": name, "signal": -code, "code": code, "text": ""})
-                for name, _ in batch
-            ]
+            name = left[len(lines)][0]
+            lines.append(json.dumps({"name": name, "signal": -code, "code": code, "text": ""}))
         print("\n".join(lines), flush=True)
+        left = left[len(lines) :]
 
 
-def _run(batch: Sequence[tuple[str, Callable[[], object]]], writer: int) -> NoReturn:
-    with tempfile.TemporaryFile() as said, os.fdopen(writer, "w") as results:
+def _forked(batch: Sequence[Case]) -> tuple[list[str], int]:
+    """A line for each case that ended, and how the fork did."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _run(batch, writer)
+    os.close(writer)
+    with os.fdopen(reader) as results:
+        lines = results.read().splitlines()
+    return lines, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _run(batch: Sequence[Case], writer: int) -> NoReturn:
+    with tempfile.TemporaryFile() as said, os.fdopen(writer, "w", buffering=1) as results:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
         for name, case in batch:
@@ -71,8 +75,7 @@ def _run(batch: Sequence[tuple[str, Callable[[], object]]], writer: int) -> NoRe
             ended["kilobytes"] = getrusage(RUSAGE_SELF).ru_maxrss - before  # on Linux
             said.seek(0)
             ended["text"] = said.read().decode(errors="replace")
-            results.write(json.dumps(ended) + "\n")
-        results.flush()
+            results.write(json.dumps(ended) + "\n")  # at once: the next may be the last
         os._exit(0)
 
 

@@ -4,36 +4,46 @@ What the cases need is imported once.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import pinvlearn.cli._app
 import pinvlearn.cli._data
 import pinvlearn.cli._matrix
 import pinvlearn.cli._model  # noqa: F401
-from attacks import file_cases, sparse_cases
-from attacks.forks import run_each
-
-FUZZED = {"some": 60, "every": 4000}
+from attacks import file_cases, process_cases, sparse_cases
+from attacks.forks import Case, run_each
 
 
-def cases_of(group: str, folder: Path, extent: str):
-    """Name and function of each case of a group."""
-    folder.mkdir()
-    if group == "sparse files":
-        yield from sparse_cases.file_cases(folder)
-    elif group == "sparse in memory":
-        yield from sparse_cases.memory_cases(extent == "every")
-    elif group == "models":
-        yield from file_cases.crafted_models(folder)
-        yield from file_cases.fuzzed_models(folder, FUZZED[extent])
-    elif group == "summaries":
-        yield from file_cases.crafted_summaries(folder)
-        yield from file_cases.fuzzed_summaries(folder, FUZZED[extent])
+def models(folder: Path, every: bool) -> Iterator[Case]:
+    yield from file_cases.crafted_models(folder)
+    yield from file_cases.fuzzed_models(folder, 4000 if every else 60)
+
+
+def summaries(folder: Path, every: bool) -> Iterator[Case]:
+    yield from file_cases.crafted_summaries(folder)
+    yield from file_cases.fuzzed_summaries(folder, 4000 if every else 60)
+
+
+GROUPS = {
+    "sparse files": lambda folder, every: sparse_cases.file_cases(folder),
+    "sparse in memory": lambda folder, every: sparse_cases.memory_cases(every),
+    "models": models,
+    "summaries": summaries,
+    "updates": lambda folder, every: process_cases.update_cases(folder, 40 if every else 3),
+    "kills": lambda folder, every: process_cases.kill_cases(folder, 50 if every else 2),
+    "full disk": lambda folder, every: process_cases.full_disk_cases(folder),
+    "containers": lambda folder, every: process_cases.container_cases(
+        folder, (0, 10, 30, 60, 100, 150, 1000) if every else (0,)
+    ),
+}
+"""Cases by name: in a new folder, some or every one."""
 
 
 if __name__ == "__main__":
-    folder, extent, *groups = sys.argv[1:]
-    for group in groups:
-        named = cases_of(group, Path(folder, group), extent)
-        cases = [(f"{group}/{name}", case) for name, case in named]
-        run_each(cases, 1 if extent == "every" else 50)
+    place, extent, *names = sys.argv[1:]
+    for name in names or GROUPS:
+        folder = Path(place, name)
+        folder.mkdir()
+        named = GROUPS[name](folder, extent == "every")
+        cases = [(f"{name}/{case}", run) for case, run in named]
+        run_each(cases, 1 if extent == "every" else len(cases))

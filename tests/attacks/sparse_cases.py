@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from commands import COMMAND
+
 ROWS, COLUMNS = 60, 8
 RNG = np.random.default_rng(0)
 GOOD = sp.random_array((ROWS, COLUMNS), density=0.2, format="csr", rng=RNG)
@@ -187,12 +189,7 @@ def write_files(folder: Path) -> dict[str, Path]:
 
 def command(*arguments):
     """One run of the command line."""
-    from pinvlearn.cli._app import app
-
-    def run():
-        app([str(argument) for argument in arguments], prog_name="pinvlearn")
-
-    return run
+    return lambda: COMMAND([str(argument) for argument in arguments], prog_name="pinvlearn")
 
 
 def file_cases(folder: Path):

@@ -67,7 +67,8 @@ CHANGED = {
 
 @pytest.mark.parametrize("kind", ["list", "iterator"])
 @pytest.mark.parametrize("name", CHANGED)
-def test_every_change_is_noticed(name, kind, tmp_path) -> None:
+def test_every_change_is_noticed(name, kind, tmp_path, tally) -> None:
+    tally(1, refused=1)
     file = tmp_path / "fit.npz"
     interrupted(file, cut())
     before = file.read_bytes()
@@ -82,21 +83,24 @@ def test_every_change_is_noticed(name, kind, tmp_path) -> None:
     assert not hasattr(model, "coef_")
 
 
-def test_a_file_that_has_grown_in_its_last_block(tmp_path) -> None:
+def test_a_file_that_has_grown_in_its_last_block(tmp_path, tally) -> None:
+    tally(1, refused=1)
     file = tmp_path / "fit.npz"
     interrupted(file, cut(stop=450, X=X[:450], y=Y[:450], w=W[:450]))
     with pytest.raises(ValueError, match="block 4 had 50 rows, and has 100"):
         clone(MODEL).fit_blocks(cut(), checkpoint=file, source="rows")
 
 
-def test_another_first_row_is_noticed_by_the_name_of_the_source(tmp_path) -> None:
+def test_another_first_row_is_noticed_by_the_name_of_the_source(tmp_path, tally) -> None:
+    tally(1, refused=1)
     file = tmp_path / "fit.npz"
     clone(MODEL).fit_blocks(cut(), checkpoint=file)
     with pytest.raises(ValueError, match="the source .a digest of the first rows.* was"):
         clone(MODEL).fit_blocks(cut(with_entry(X, (0, 0), 7.0)), checkpoint=file)
 
 
-def test_centres_drawn_from_other_rows_are_noticed(tmp_path) -> None:
+def test_centres_drawn_from_other_rows_are_noticed(tmp_path, tally) -> None:
+    tally(1, refused=1)
     file = tmp_path / "fit.npz"
     model = pinvlearn.RBFNetworkClassifier(10, alpha=0.1, random_state=0)
     interrupted(file, cut(), model)
@@ -104,7 +108,8 @@ def test_centres_drawn_from_other_rows_are_noticed(tmp_path) -> None:
         clone(model).fit_blocks(cut(X + 1.0), checkpoint=file, source="rows")
 
 
-def test_sparse_rows_are_noticed(tmp_path) -> None:
+def test_sparse_rows_are_noticed(tmp_path, tally) -> None:
+    tally(1, refused=1)
     file, S = tmp_path / "fit.npz", sp.csr_array(np.where(X > 1.0, X, 0.0))
     interrupted(file, cut(S))
     other = S.copy()
@@ -113,8 +118,9 @@ def test_sparse_rows_are_noticed(tmp_path) -> None:
         clone(MODEL).fit_blocks(cut(other), checkpoint=file, source="rows")
 
 
-def test_what_does_not_matter_may_change(tmp_path) -> None:
+def test_what_does_not_matter_may_change(tmp_path, tally) -> None:
     """Threads, the class of the container, memory order, and further blocks at the end."""
+    tally(1, answered=1)
     file = tmp_path / "fit.npz"
     interrupted(file, cut())
     model = clone(MODEL).set_params(n_jobs=2)
@@ -126,7 +132,8 @@ def test_what_does_not_matter_may_change(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("learner", [pinvlearn.ELMRegressor, pinvlearn.PinvRegressor])
-def test_empty_blocks_and_no_weights(learner, tmp_path) -> None:
+def test_empty_blocks_and_no_weights(learner, tmp_path, tally) -> None:
+    tally(1, answered=1)
     file = tmp_path / "fit.npz"
     model = learner(alpha=0.1, random_state=0) if learner is pinvlearn.ELMRegressor else learner()
     model.set_params(**({"random_state": 0} if "random_state" in model.get_params() else {}))

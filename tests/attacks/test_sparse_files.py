@@ -6,6 +6,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forks"),
+    pytest.mark.xdist_group("forks"),
 ]
 
 
@@ -32,5 +33,7 @@ def test_malformed_sparse_input_is_refused(group, least, outcomes_of) -> None:
 
 @pytest.mark.attacks
 @pytest.mark.parametrize(("group", "least"), [("sparse files", 200), ("sparse in memory", 1000)])
-def test_each_in_a_process_of_its_own(group, least, every_outcome_of) -> None:
-    check(every_outcome_of(group), least)
+def test_each_in_a_process_of_its_own(group, least, every_outcome_of, tally) -> None:
+    found = every_outcome_of(group)
+    tally(len(found), refused=len(found))
+    check(found, least)

@@ -81,7 +81,7 @@ def at_once(n: int, call: Callable[[int], object]) -> list:
         return list(pool.map(run, range(n)))
 
 
-def check_fits(rounds: int, record_property) -> None:
+def check_fits(rounds: int, tally) -> None:
     wrong = []
     for name, fit in STREAMED.items():
         alone = fit().tobytes()
@@ -90,18 +90,17 @@ def check_fits(rounds: int, record_property) -> None:
             wrong += [name for bits in found if bits != alone]
             wrong += [f"{name}: BLAS has {blas_limits()}"] * (blas_limits() != {2})
     n = rounds * len(STREAMED) * 32
-    record_property("attempts", n)
-    record_property("held", n - len(wrong))
+    tally(n, answered=n - len(wrong))
     assert not wrong
 
 
-def test_streamed_fits(record_property) -> None:
-    check_fits(1, record_property)
+def test_streamed_fits(tally) -> None:
+    check_fits(1, tally)
 
 
 @pytest.mark.attacks
-def test_many_streamed_fits(record_property) -> None:
-    check_fits(4, record_property)
+def test_many_streamed_fits(tally) -> None:
+    check_fits(4, tally)
 
 
 UNSOLVED: dict[str, Callable[[], object]] = {
@@ -126,7 +125,7 @@ def same_or_error(call: Callable[[], object], expected: bytes) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def check_first_readings(rounds: int, record_property) -> None:
+def check_first_readings(rounds: int, tally) -> None:
     """First predictions, and other readings among them, from threads that begin together."""
     wrong = []
     names = list(UNSOLVED)
@@ -151,18 +150,17 @@ def check_first_readings(rounds: int, record_property) -> None:
 
         bad = [found for found in at_once(TOGETHER, read) if found]
         wrong += [f"round {number}, {name}: {bad}"] if bad else []
-    record_property("attempts", rounds)
-    record_property("held", rounds - len(wrong))
+    tally(rounds, answered=rounds - len(wrong))
     assert not wrong
 
 
-def test_first_readings(record_property) -> None:
-    check_first_readings(20, record_property)
+def test_first_readings(tally) -> None:
+    check_first_readings(20, tally)
 
 
 @pytest.mark.attacks
-def test_many_first_readings(record_property) -> None:
-    check_first_readings(600, record_property)
+def test_many_first_readings(tally) -> None:
+    check_first_readings(600, tally)
 
 
 def _names_at(model) -> list[bool]:
@@ -185,7 +183,7 @@ MODELS: dict[str, Callable[[], object]] = {
 }
 
 
-def check_reads(rounds: int, record_property) -> None:
+def check_reads(rounds: int, tally) -> None:
     """Readings leave what a model holds as it was: the same names, and the same objects."""
     wrong = []
     for number in range(rounds):
@@ -198,16 +196,15 @@ def check_reads(rounds: int, record_property) -> None:
             changed |= {n for n in before if vars(model).get(n) is not before[n]}
             wrong += [f"round {number}, {name}: {changed}"] if changed else []
     n = rounds * len(MODELS) * len(READINGS)
-    record_property("attempts", n)
-    record_property("held", n - len(wrong))
+    tally(n, answered=n - len(wrong))
     assert len(READINGS) == TOGETHER
     assert not wrong
 
 
-def test_reads_change_nothing(record_property) -> None:
-    check_reads(3, record_property)
+def test_reads_change_nothing(tally) -> None:
+    check_reads(3, tally)
 
 
 @pytest.mark.attacks
-def test_many_reads_change_nothing(record_property) -> None:
-    check_reads(60, record_property)
+def test_many_reads_change_nothing(tally) -> None:
+    check_reads(60, tally)

@@ -2,26 +2,38 @@
 
 from benchmarks.tables.attacks import findings, read_report, table
 
-REPORT = """<testsuites><testsuite>
-<testcase classname="tests.attacks.test_threads" name="a" time="1.5">
-<properties><property name="attempts" value="20"/><property name="held" value="19"/></properties>
-<failure message="one"/></testcase>
-<testcase classname="tests.attacks.test_threads" name="b" time="0.5">
-<properties><property name="attempts" value="7"/></properties></testcase>
-<testcase classname="tests.attacks.test_files" name="c" time="1"><error message="no"/></testcase>
-<testcase classname="tests.attacks.test_files" name="d" time="1"><skipped/></testcase>
-</testsuite></testsuites>"""
+
+def case(name: str, counts: dict[str, float], inside: str = "") -> str:
+    listed = "".join(f'<property name="{n}" value="{v}"/>' for n, v in counts.items())
+    file, test = name.split(".")
+    return (
+        f'<testcase classname="tests.attacks.{file}" name="{test}" time="1.5">'
+        f"<properties>{listed}</properties>{inside}</testcase>"
+    )
 
 
-def test_attempts_and_survivors(tmp_path):
+REPORT = [
+    case("test_threads.a", {"attempts": 20, "answered": 19, "seconds": 2.5}, "<failure/>"),
+    case("test_threads.b", {"attempts": 7, "answered": 4, "flagged": 2, "refused": 1}),
+    case("test_threads.short", {"seconds": 9.0}),
+    case("test_files.c", {"seconds": 1.0}, "<error/>"),
+    case("test_files.d", {"attempts": 9}, "<skipped/>"),
+    case("test_files.e", {"attempts": 5, "refused": 5, "seconds": 1.0}, "<failure/>"),
+]
+
+
+def test_attempts_and_how_they_ended(tmp_path):
     path = tmp_path / "report.xml"
-    path.write_text(REPORT)
+    path.write_text(f"<testsuites><testsuite>{''.join(REPORT)}</testsuite></testsuites>")
     records = read_report(path)
-    assert [(r["attempts"], r["held"]) for r in records] == [(20, 19), (7, 7), (1, 0)]
+    assert [(r["attempts"], r["failed"]) for r in records] == [(20, 1), (7, 0), (1, 1), (5, 1)]
     files, threads = table(records).rows
-    assert files[1:] == [1, 1, 0, 1.0]
+    assert files[1:] == [6, 0, 0, 4, 2, 2.0]
     assert threads[0].startswith("Many threads at once")
-    assert threads[1:] == [2, 27, 26, 2.0]
+    assert threads[1:] == [27, 23, 2, 1, 1, 4.0]
     total, *failed = findings(records)
-    assert total == "26 of 28 attempts in 3 tests held."
-    assert failed == ["`a`: 19 of 20 held.", "`c`: 0 of 1 held."]
+    assert total.startswith("Of 33 attempts 23 were answered as promised, 2 with an estimate")
+    assert total.endswith("5 were refused where they should be, and 3 failed.")
+    assert failed == [
+        "`a`: 1 of 20 failed.", "`c`: 1 of 1 failed.", "`e`: 1 of 5 failed."
+    ]  # fmt: skip
