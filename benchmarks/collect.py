@@ -11,7 +11,9 @@ from typing import Any
 from benchmarks.result import Record, plain
 
 PARTIAL = ".partial.jsonl"
-NOT_SETTINGS = frozenset({"name", "out", "datasets", "resume"})
+NOT_SETTINGS = frozenset(
+    {"name", "out", "datasets", "learners", "resume", "stop_after", "cell_limit"}
+)
 
 Piece = Mapping[str, Any]
 """The keys of one piece of work; every record that comes from it carries them."""

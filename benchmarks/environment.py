@@ -20,6 +20,10 @@ PACKAGES = (
     "cornac",
     "cmfrec",
     "myfm",
+    "lightgbm",
+    "catboost",
+    "xrfm",
+    "torch",
 )
 
 
