@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -19,7 +20,20 @@ def rng():
 
 @pytest.fixture(scope="session")
 def dask_client():
+    """A Dask cluster of two workers in this process, to which everything is sent as bytes."""
+    with _dask_cluster(processes=False, protocol="tcp://") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def dask_processes():
     """A Dask cluster of two worker processes on this machine."""
+    with _dask_cluster() as client:
+        yield client
+
+
+@contextmanager
+def _dask_cluster(**options):
     import dask
     from distributed import Client, LocalCluster
 
@@ -30,7 +44,7 @@ def dask_client():
         # An error, instead of waiting for ever, where no worker is left.
         "distributed.scheduler.no-workers-timeout": "60 s",
     }
-    options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
+    options |= {"host": "127.0.0.1", "dashboard_address": None, "memory_limit": 0}
     with (
         dask.config.set(patient),
         LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,

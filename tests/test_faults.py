@@ -38,7 +38,7 @@ def delayed(blocks):
 
 
 @pytest.mark.parametrize("attempt", range(FITS))
-def test_dask(dask_client, tmp_path, attempt, record_property):
+def test_dask(dask_processes, tmp_path, attempt, record_property):
     """The nanny starts a new worker; what the old one held is computed again."""
     count(record_property)
     slow = SlowBlocks(tmp_path, 0.3)
@@ -48,7 +48,7 @@ def test_dask(dask_client, tmp_path, attempt, record_property):
     assert_same_bits(model, serial())
 
 
-def test_dask_gives_up(dask_client, tmp_path):
+def test_dask_gives_up(dask_processes, tmp_path):
     from distributed.scheduler import KilledWorker
 
     with within(TIMEOUT), pytest.raises(KilledWorker, match="4 different workers"):
@@ -60,7 +60,7 @@ def test_dask_without_workers(tmp_path):
     from distributed import Client, LocalCluster
     from distributed.scheduler import NoWorkerError
 
-    options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    options = {"host": "127.0.0.1", "dashboard_address": None}
     with (
         dask.config.set({"distributed.scheduler.no-workers-timeout": "1 s"}),
         LocalCluster(n_workers=0, **options) as cluster,

@@ -53,6 +53,7 @@ def test_every_method(folder, monkeypatch, capsys):
     assert content["findings"][-1].startswith("Deep ELM")
 
 
+@pytest.mark.sweep
 def test_a_process_of_its_own(folder, capsys):
     content = run("--candidates", "--methods", "pixels, SVC", out=folder)
     (record,) = content["records"]

@@ -25,7 +25,7 @@ def table() -> pd.DataFrame:
     return iris.sample(frac=1, random_state=0)
 
 
-@pytest.fixture(params=["extreme-svm", "rbf", "kernel-elm"])
+@pytest.fixture(params=["extreme-svm", "kernel-elm", pytest.param("rbf", marks=pytest.mark.sweep)])
 def name(request) -> str:
     return request.param
 

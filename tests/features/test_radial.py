@@ -64,3 +64,12 @@ def test_gaussians_keep_their_digits_far_from_the_origin(shift, Z):
 def test_rows_that_are_centres_give_one():
     H = RadialBasis(X[:6], 100.0)(X[:6])
     np.testing.assert_allclose(np.diagonal(H), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.float32])
+def test_features_are_written_where_they_belong(kernel, form):
+    basis, room = RadialBasis(X[:7], 0.5, kernel), np.full((30, 9), 3.0)
+    basis.into(form(X), room[:, 1:8])
+    np.testing.assert_array_equal(room[:, 1:8], basis(form(X)))
+    assert (room[:, [0, 8]] == 3.0).all()

@@ -19,6 +19,13 @@ def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
     """
     if is_sparse(X) or is_sparse(centers):
         return _rbf_sparse(X, centers, gamma)
+    values: Array = np.empty((len(X), len(centers)), dtype=X.dtype)
+    _rbf_into(X, centers, gamma, values)
+    return values
+
+
+def _rbf_into(X: Array, centers: Array, gamma: float, out: Array) -> None:
+    """`rbf` of dense rows, written where it belongs."""
     middle = centers.mean(axis=0)
     left = _augmented(X, middle)
     right = _augmented(centers.astype(X.dtype, copy=False), middle)
@@ -27,11 +34,9 @@ def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
     right[:, -1] = -gamma * right[:, -2]
     right[:, -2] = -gamma
     right[:, :-2] *= 2.0 * gamma
-    values: Array = np.empty((len(X), len(centers)), dtype=X.dtype)
     for start in range(0, len(X), CHUNK):
-        chunk = values[start : start + CHUNK]
+        chunk = out[start : start + CHUNK]
         _exp_in_place(np.matmul(left[start : start + CHUNK], right.T, out=chunk))
-    return values
 
 
 CHUNK = 256
@@ -135,3 +140,11 @@ class RadialBasis:
 
     def __call__(self, X: Matrix) -> Array:
         return RADIAL[self.kernel](X, self.centers.astype(X.dtype, copy=False), self.gamma)
+
+    def into(self, X: Matrix, out: Array) -> None:
+        """Write the features where they belong."""
+        dense = not (is_sparse(X) or is_sparse(self.centers))
+        if self.kernel == "rbf" and dense and X.dtype == out.dtype:
+            _rbf_into(X, self.centers, self.gamma, out)
+        else:
+            out[...] = self(X)
