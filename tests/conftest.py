@@ -44,7 +44,7 @@ def _dask_cluster(**options):
         # An error, instead of waiting for ever, where no worker is left.
         "distributed.scheduler.no-workers-timeout": "60 s",
     }
-    options |= {"host": "127.0.0.1", "dashboard_address": None, "memory_limit": 0}
+    options |= {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
     with (
         dask.config.set(patient),
         LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,

@@ -162,7 +162,7 @@ def test_threads_and_workers_agree(dask_processes):
     expected = serial(n_jobs=2)
     assert_same_bits(serial(n_jobs=1), expected)
     assert_same_bits(pinvlearn.dask.fit(ESTIMATOR, *arrays(X, Y)), expected)
-    options = {"host": "127.0.0.1", "dashboard_address": None, "memory_limit": 0}
+    options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
     with (
         LocalCluster(n_workers=1, threads_per_worker=2, **options) as cluster,
         Client(cluster),

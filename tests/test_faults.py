@@ -60,7 +60,7 @@ def test_dask_without_workers(tmp_path):
     from distributed import Client, LocalCluster
     from distributed.scheduler import NoWorkerError
 
-    options = {"host": "127.0.0.1", "dashboard_address": None}
+    options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with (
         dask.config.set({"distributed.scheduler.no-workers-timeout": "1 s"}),
         LocalCluster(n_workers=0, **options) as cluster,

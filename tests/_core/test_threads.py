@@ -190,7 +190,7 @@ class TestAllowedThreads:
 
     def test_dask_threads_have_one(self, two_threads):
         distributed = pytest.importorskip("distributed")
-        options = {"dashboard_address": None, "processes": False, "memory_limit": 0}
+        options = {"dashboard_address": "127.0.0.1:0", "processes": False, "memory_limit": 0}
         with (
             distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster,
             distributed.Client(cluster) as client,
