@@ -46,7 +46,7 @@ fig.colorbar(image)
 # The best labels of new documents come in chunks; the full matrix of scores is never formed. The
 # paper's choice of rank 0.3·n without a ridge is one line, and so is what it costs here.
 
-paper = pl.FastPIClassifier(rank_ratio=0.3, alpha=0.0, random_state=0).fit(X[train], Y[train])
+paper = pl.FastPIClassifier(rank=0.3, alpha=0.0, random_state=0).fit(X[train], Y[train])
 for name, fitted in (("chosen", model), ("rank 0.3, no ridge", paper)):
     top = fitted.top_k(X[test], k=5)
     scores = [pl.precision_at_k(Y[test], top, k) for k in (1, 3, 5)]

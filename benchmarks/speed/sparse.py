@@ -1,4 +1,4 @@
-"""How fast is ``svd(A, rank_ratio=α)`` of a sparse matrix beside its peers at equal error?
+"""How fast is ``svd(A, rank=α)`` of a sparse matrix beside its peers at equal error?
 
 The matrices of [JS20], or their stand-ins. The error is the excess of ‖A − USVᵀ‖_F over the
 optimum; at α = 1, where that is zero, it is measured in ‖A‖_F. A peer with a setting for accuracy

@@ -72,7 +72,7 @@ GROWTH = {"auto": 0.7, "gram": 0.5, "fastpi": 0.8}
 NEEDS = {"fastpi": "fastpi", "KrylovPI": "arpack", "frPCA": "frpca", "chebyshev": "chebyshev"}
 
 LEARNERS: dict[str, dict[str, Any]] = {
-    "rank 0.3, no ridge (the paper)": {"rank_ratio": 0.3, "alpha": 0.0},
+    "rank 0.3, no ridge (the paper)": {"rank": 0.3, "alpha": 0.0},
     "leave-one-out": {},
     "generalised cross-validation": {"loo_scoring": None},
     "leave-one-out, column of ones": {},
@@ -254,5 +254,5 @@ def path(args: argparse.Namespace, X: Any, Y: Any) -> Iterator[Record]:
     }
     side = min(X.shape)
     for rank in model.ranks_:
-        seconds, _ = fit(rank_ratio=min(1.0, rank / side), alpha=float(model.alphas_[-1]))
+        seconds, _ = fit(rank=min(1.0, rank / side), alpha=float(model.alphas_[-1]))
         yield {"what": "one fit", "rank": int(rank), "cpu_seconds": seconds}

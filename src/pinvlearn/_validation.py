@@ -23,7 +23,7 @@ from pinvlearn._core.arrays import (
     max_abs,
     to_dense,
 )
-from pinvlearn._core.checks import is_number, number, whole_number
+from pinvlearn._core.checks import count_or_share, is_number, number, whole_number
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.stop import Stop
@@ -397,22 +397,11 @@ def check_kernel_matrix(K: Any) -> int:
     return int(shape[0])
 
 
-def check_rank(rank: int | None, rank_ratio: float | None, shape: tuple[int, int]) -> int | None:
-    """The wanted rank as an integer in 1 … min(shape), or None for all."""
-    most = min(shape)
-    if rank is not None and rank_ratio is not None:
-        raise ValueError("Give rank or rank_ratio, not both.")
-    if rank_ratio is not None:
-        if not 0.0 < rank_ratio <= 1.0:
-            raise ValueError(f"rank_ratio={rank_ratio!r} must lie in (0, 1].")
-        return max(1, int(np.ceil(rank_ratio * most)))
+def check_rank(rank: int | float | None, shape: tuple[int, int]) -> int | None:
+    """The wanted rank, a number or a share, as an integer in 1 … min(shape), or None for all."""
     if rank is None:
         return None
-    if not isinstance(rank, numbers.Integral) or not 1 <= rank <= most:
-        raise ValueError(
-            f"rank={rank!r}: for a matrix of shape {shape} it must be an integer in 1 … {most}."
-        )
-    return int(rank)
+    return count_or_share("rank", rank, min(shape), f"for a matrix of shape {shape} ")
 
 
 def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
@@ -424,7 +413,7 @@ def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
         what = "all components" if rank is None else f"{rank} components"
         raise MemoryError(
             f"{what.capitalize()} of a matrix of shape {shape} need about {needed / 2**30:.1f} GiB "
-            f"and {available / 2**30:.1f} GiB are free; ask for a smaller rank or rank_ratio."
+            f"and {available / 2**30:.1f} GiB are free; ask for a smaller rank."
         )
 
 
@@ -474,18 +463,6 @@ def check_sizes(name: str, values: Any) -> list[int]:
             f"{name}={values!r} must be a sequence of at least one integer, such as (200, 100)."
         )
     return [check_size(f"each of {name}", value) for value in values]
-
-
-def check_rank_or_share(name: str, value: Any) -> int | float:
-    """An integer of at least 1, or a float between 0 and 1: a share of the rows."""
-    if isinstance(value, float | np.floating) and 0.0 < value < 1.0:
-        return float(value)
-    if not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(
-            f"{name}={value!r} must be an integer of at least 1, or a fraction of the rows between "
-            "0 and 1."
-        )
-    return int(value)
 
 
 def check_number(name: str, value: Any) -> float:

@@ -79,7 +79,7 @@ def test_every_format_gives_the_same_model(data):
 
 def test_rank_and_ridge_reach_the_learner(data):
     write("a.txt", as_text(*data))
-    options = ("--model", "fastpi", "--rank-ratio", "0.2", "--alpha", "0")
+    options = ("--model", "fastpi", "--rank", "0.2", "--alpha", "0")
     said = json.loads(ok("fit", "a.txt", *options, "--json").stdout)
     assert (said["rank"], said["alpha"]) == (10, 0.0)
     assert "leave_one_out_precision_at_3" not in said
@@ -132,9 +132,9 @@ def test_many_labels_need_their_own_model(data):
     dump_svmlight_file(X, y, "iris.svm")
     ok("fit", "iris.svm", "--model", "linear")
     assert "--top needs" in fails(2, "predict", "model.skops", "iris.svm", "--top", "2")
-    for extra in (["--rank-ratio", "0.5"], ["--model", "fastpi", "--size", "5"]):
+    for extra in (["--rank", "0.5"], ["--model", "fastpi", "--size", "5"]):
         fails(2, "fit", "iris.svm", *extra)
-    assert "--rank-ratio" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank-ratio", "x")
+    assert "--rank" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank", "x")
     said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
     assert "--solver is 'qr'; give one of auto, exact, gram" in said
     args = ("--model", "fastpi", "--solver", "fastpi", "--force", "--json")

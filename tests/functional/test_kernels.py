@@ -27,12 +27,12 @@ class TestArguments:
 
     @pytest.mark.parametrize("rank", [0, -1, 5])
     def test_rank(self, rank):
-        with pytest.raises(ValueError, match=rf"rank={rank}.* must be an integer in 1 … 4"):
+        with pytest.raises(ValueError, match=rf"rank={rank}: .* give an integer in 1 … 4"):
             lowrank_psd(np.eye(4), rank)
 
     @pytest.mark.parametrize("solver", SOLVERS)
     def test_a_rank_that_is_no_integer(self, solver):
-        with pytest.raises(ValueError, match=r"rank=2.5.* must be an integer in 1 … 4"):
+        with pytest.raises(ValueError, match=r"rank=2.5: .* give an integer in 1 … 4"):
             lowrank_psd(np.eye(4), 2.5, solver=solver)
 
     @pytest.mark.parametrize("tol", [-0.1, 1.0, np.nan])

@@ -92,7 +92,7 @@ def test_ridge(matrix, alpha):
 
 @pytest.mark.parametrize(
     "options",
-    [{"rank": 4}, {"rank_ratio": 0.1}, {"stop": Rank(4)}, {"rank": 4, "solver": "randomized"}],
+    [{"rank": 4}, {"rank": 0.1}, {"stop": Rank(4)}, {"rank": 4, "solver": "randomized"}],
 )
 def test_low_rank(options):
     A = fast()

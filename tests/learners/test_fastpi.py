@@ -69,7 +69,7 @@ def test_the_papers_algorithm_runs_where_it_is_asked_for(rng, ratio):
     X, Y = labelled(rng)
     model = FastPIClassifier(ratio, 0.0, solver="fastpi", random_state=0).fit(X, Y)
     most = 1.0 if ratio == "auto" else 0.3
-    factors = svd(X, rank_ratio=most, solver="fastpi", rng=generator(0))
+    factors = svd(X, rank=most, solver="fastpi", rng=generator(0))
     expected = factors.truncate(model.rank_).pinv() @ Y.toarray()
     assert model.coef_ == pytest.approx(expected.T, abs=1e-10 * np.abs(expected).max())
     assert model.report_.method == "fastpi"
@@ -203,7 +203,7 @@ def test_the_best_labels_and_their_scores(rng):
 @pytest.mark.parametrize("scale", [2.0**-560, 2.0**-500, 2.0**500])
 def test_extreme_scales_change_nothing(rng, scale):
     X, Y = labelled(rng)
-    for options in ({"rank_ratio": 1.0, "alpha": 0.0}, {}):
+    for options in ({"rank": 1.0, "alpha": 0.0}, {}):
         model = FastPIClassifier(**options, random_state=0).fit(X, Y)
         scaled = FastPIClassifier(**options, random_state=0).fit(X * scale, Y)
         assert scaled.rank_ == model.rank_
@@ -308,11 +308,11 @@ def test_saved_pickled_and_cloned(rng, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank_ratio": 0.0}, "must lie in"),
-        ({"rank_ratio": 1.5}, "must lie in"),
-        ({"rank_ratio": "best"}, "choose one of 'auto'"),
-        ({"rank_ratio": []}, "1-D array"),
-        ({"rank_ratio": None}, "1-D array"),
+        ({"rank": 0.0}, "above 0 to 1"),
+        ({"rank": 10**6}, "give an integer in 1"),
+        ({"rank": "best"}, "choose one of 'auto'"),
+        ({"rank": []}, "1-D array"),
+        ({"rank": None}, "1-D array"),
         ({"alpha": -1.0}, "at least 0"),
         ({"solver": "fastest"}, "choose one of"),
         ({"solver": "adaptive"}, "choose one of"),

@@ -71,7 +71,7 @@ OTHERS = [
     small(pinvlearn.ELMRegressor, alpha=1.0),
     small(pinvlearn.PinvClassifier, alpha=1.0, loo_scoring=None),
     small(pinvlearn.PinvRegressor, alpha=1.0),
-    small(pinvlearn.FastPIClassifier, rank_ratio=1.0, alpha=0.0),
+    small(pinvlearn.FastPIClassifier, rank=1.0, alpha=0.0),
 ]
 """Learners with a given ridge, most of which leave no row out."""
 

@@ -57,7 +57,7 @@ def test_the_four_conditions_of_moore_and_penrose(solver, matrix):
 def test_low_rank_errors_are_near_the_optimum(solver, matrix, ratio):
     A = MATRICES[matrix]()
     unit = np.abs(A.data).max()
-    f = svd(A, rank_ratio=ratio, solver=solver, rng=0)
+    f = svd(A, rank=ratio, solver=solver, rng=0)
     optimal = np.linalg.norm(scipy.linalg.svdvals(A.toarray() / unit)[f.rank :])
     excess = {"auto": 10 * EXCESS, "chebyshev": 10 * EXCESS, "frpca": 0.05, "fastpi": 0.15}
     error = frobenius_error(A / unit, (f.U * (f.s / unit)) @ f.Vt)
@@ -71,9 +71,9 @@ def test_low_rank_errors_are_near_the_optimum(solver, matrix, ratio):
     ("options", "solver"),
     [
         ({}, "gram"),
-        ({"rank_ratio": 1.0}, "gram"),
-        ({"rank_ratio": 0.4}, "gram"),
-        ({"rank_ratio": 0.1}, "chebyshev"),
+        ({"rank": 1.0}, "gram"),
+        ({"rank": 0.4}, "gram"),
+        ({"rank": 0.1}, "chebyshev"),
         ({"rank": 1}, "chebyshev"),
     ],
 )

@@ -267,7 +267,7 @@ class TestAuto:
             ((100, 400), {"rank": 80}, "gram"),
             ((150, 140), {"rank": 100}, "exact"),
             ((60, 40), {"stop": Rank(3)}, "adaptive"),
-            ((60, 40), {"rank_ratio": 0.1}, "exact"),
+            ((60, 40), {"rank": 0.1}, "exact"),
         ],
     )
     def test_choice_is_reported_with_its_reason(self, shape, options, solver):
@@ -291,8 +291,8 @@ class TestAuto:
 
 
 @pytest.mark.parametrize(("ratio", "rank"), [(1.0, 40), (0.5, 20), (0.01, 1), (0.26, 11)])
-def test_rank_ratio_rounds_up(ratio, rank):
-    assert svd(slow(), rank_ratio=ratio, rng=0).rank == rank
+def test_a_share_of_the_rank_is_rounded_up(ratio, rank):
+    assert svd(slow(), rank=ratio, rng=0).rank == rank
 
 
 @pytest.mark.parametrize(
@@ -301,15 +301,14 @@ def test_rank_ratio_rounds_up(ratio, rank):
         ({"rank": 0}, ValueError, r"rank=0.*\(60, 40\).*1 … 40"),
         ({"rank": 41}, ValueError, r"rank=41.*1 … 40"),
         ({"rank": 2.5}, ValueError, "rank=2.5"),
-        ({"rank": 2, "rank_ratio": 0.5}, ValueError, "not both"),
-        ({"rank_ratio": 0.0}, ValueError, r"rank_ratio=0.0.*\(0, 1\]"),
-        ({"rank_ratio": 1.5}, ValueError, "rank_ratio=1.5"),
+        ({"rank": 0.0}, ValueError, "rank=0.0.*share of 40 as a float above 0 to 1"),
+        ({"rank": True}, ValueError, "rank=True"),
         ({"rank": 2, "stop": Rank(2)}, ValueError, "not both"),
         ({"stop": 3}, TypeError, "stop=3"),
         ({"stop": Rank(3), "solver": "exact"}, ValueError, "'exact'.*adaptive"),
         ({"solver": "adaptive"}, ValueError, "Tolerance"),
-        ({"solver": "block-krylov"}, ValueError, "needs rank"),
-        ({"solver": "randomized"}, ValueError, "needs rank"),
+        ({"solver": "block-krylov"}, ValueError, "needs a rank"),
+        ({"solver": "randomized"}, ValueError, "needs a rank"),
         ({"solver": "magic"}, ValueError, "'magic'.*'exact'.*'randomized'"),
         ({"solver": None}, ValueError, "solver=None"),
         ({"rank": 2, "n_power": -1}, ValueError, "n_power=-1"),

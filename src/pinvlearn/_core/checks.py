@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import ceil, isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,6 +33,23 @@ def number(
         ]
         raise ValueError(f"{name}={value!r} must be a finite number{''.join(bounds)}.")
     return float(value)
+
+
+def count_or_share(name: str, value: Any, most: int, of: str = "") -> int:
+    """An integer in 1 … most, or what a float above 0 to 1 makes of `most`, rounded up."""
+    if is_share(value):
+        return max(1, ceil(round(value * most, 9)))
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
+        raise ValueError(
+            f"{name}={value!r}: {of}give an integer in 1 … {most}, or a share of {most} as a float "
+            "above 0 to 1."
+        )
+    return int(value)
+
+
+def is_share(value: Any) -> bool:
+    """Whether it is a float above 0 to 1; the integer 1 is a number of things."""
+    return is_number(value) and not isinstance(value, Integral) and 0.0 < value <= 1.0
 
 
 def is_number(value: Any) -> bool:

@@ -52,7 +52,7 @@ def build_learner(
     max_size: int | None = None,
     layers: tuple[int, ...] | None = None,
     penalty: str | None = None,
-    rank_ratio: float | str | None = None,
+    rank: int | float | str | None = None,
     **options: Any,
 ) -> Any:
     """The learner, with the options that belong to it."""
@@ -76,10 +76,10 @@ def build_learner(
             if name != "deep-elm":
                 raise UserError(f"--{option} belongs to deep-elm, not to --model {name}.", USAGE)
             options[option] = value
-    if rank_ratio is not None:
+    if rank is not None:
         if name != "fastpi":
-            raise UserError(f"--rank-ratio belongs to fastpi, not to --model {name}.", USAGE)
-        options["rank_ratio"] = rank_ratio
+            raise UserError(f"--rank belongs to fastpi, not to --model {name}.", USAGE)
+        options["rank"] = rank
     if "solver" in options:
         check_word("--solver", options["solver"], SOLVERS_OF.get(name, tuple(SOLVERS)))
     learner = classifier if task == "classification" else regressor

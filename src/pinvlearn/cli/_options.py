@@ -74,6 +74,21 @@ def number_or_word(
     )
 
 
+def number_or_share(option: str, text: str) -> int | float:
+    """The value of an option that takes a number of components or a share of them."""
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not text.isdecimal() and 0.0 < share <= 1.0:
+        return share
+    raise UserError(
+        f"{option} is {text!r}; give an integer of at least 1, or a share such as 0.1.", USAGE
+    )
+
+
 def size_or_word(option: str, text: str, words: tuple[str, ...]) -> int | str:
     """The value of an option that takes a size or one of a few words."""
     if text in words:

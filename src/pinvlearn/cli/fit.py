@@ -21,6 +21,7 @@ from pinvlearn.cli._options import (
     Task,
     as_read,
     check_word,
+    number_or_share,
     number_or_word,
     size_or_word,
     widths,
@@ -80,9 +81,11 @@ def fit(
         Literal["l2", "l1"] | None,
         typer.Option(help="Of a deep ELM's autoencoders.", show_default="l2"),
     ] = None,
-    rank_ratio: Annotated[
+    rank: Annotated[
         str | None,
-        typer.Option(help="Rank of fastpi as a part of the smaller side.", show_default="auto"),
+        typer.Option(
+            help="Rank of fastpi, or a share of the smaller side: 0.1.", show_default="chosen"
+        ),
     ] = None,
     updatable: Annotated[
         bool,
@@ -142,14 +145,13 @@ def fit(
         "solver": solver,
         "layers": widths("--layers", layers) if layers is not None else None,
         "penalty": penalty,
-        "rank_ratio": rank_ratio
-        and number_or_word("--rank-ratio", rank_ratio, ("auto",), positive=True),
+        "rank": rank and number_or_share("--rank", rank),
         "random_state": seed,
     }
     check_output(out, [data], MODEL)
     check_page(page, [data])
     if model == "completion":
-        others = (target, task, gamma, layers, penalty, rank_ratio, updatable, max_size, page, like)
+        others = (target, task, gamma, layers, penalty, rank, updatable, max_size, page, like)
         if any(others):
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
         check_same_model(out, "PartialSVD", force=force)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pinvlearn._core.progress import ticking
-from pinvlearn.cli._errors import USAGE, UserError, guarded
+from pinvlearn.cli._errors import guarded
 from pinvlearn.cli._options import (
     Decimal,
     Encoding,
@@ -17,6 +17,7 @@ from pinvlearn.cli._options import (
     Seed,
     as_read,
     check_word,
+    number_or_share,
 )
 from pinvlearn.cli._output import Output
 from pinvlearn.cli._writing import FACTORS, check_named_output
@@ -28,10 +29,10 @@ MATRICES = "Matrix Market (.mtx, .mtx.gz), .npz, .npy, CSV, TSV or Parquet"
 def svd(
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help=f"{MATRICES}; - for a pipe.")],
     rank: Annotated[
-        int | None, typer.Option(min=1, help="Number of components.", show_default="all")
-    ] = None,
-    rank_ratio: Annotated[
-        float | None, typer.Option(help="The rank as a part of the smaller side, above 0 to 1.")
+        str | None,
+        typer.Option(
+            help="Number of components, or a share of the smaller side: 0.1.", show_default="all"
+        ),
     ] = None,
     solver: Annotated[str, typer.Option(help="How to decompose; auto chooses.")] = "auto",
     out: Annotated[
@@ -61,14 +62,11 @@ def svd(
     output = Output(as_json=as_json, quiet=quiet)
     check_named_output(out, [matrix], {".npz": FACTORS})
     check_word("--solver", solver, ("auto", *FIXED_RANK))
-    if rank is not None and rank_ratio is not None:
-        raise UserError("give --rank or --rank-ratio, not both.", USAGE)
-    if rank_ratio is not None and not 0.0 < rank_ratio <= 1.0:
-        raise UserError(f"--rank-ratio is {rank_ratio:g}; give a number above 0 to 1.", USAGE)
+    k = None if rank is None else number_or_share("--rank", rank)
     A = _matrix.read_matrix(matrix, as_read(encoding, decimal, missing), output.note)
     start = time.perf_counter()
     with ticking("decomposing", quiet=quiet):
-        factors = decompose(A, rank, rank_ratio=rank_ratio, solver=solver, rng=seed)
+        factors = decompose(A, k, solver=solver, rng=seed)
     seconds = time.perf_counter() - start
     with written_whole(out) as draft:
         np.savez(draft, U=factors.U, s=factors.s, Vt=factors.Vt)

@@ -23,7 +23,7 @@ SOLVERS: tuple[str, ...] = ("rpcholesky", "nystroem", "randomized")
 
 def lowrank_psd(
     K: Array | Callable[[Any, Any], Array],
-    rank: int | None = None,
+    rank: int | float | None = None,
     *,
     tol: float | None = None,
     solver: str = "rpcholesky",
@@ -37,7 +37,7 @@ def lowrank_psd(
     K : array of shape (n, n) or callable
         A callable answers ``K(rows, columns)`` for two index arrays with that block of entries
         and has ``shape`` and ``diagonal()``; then no n × n array is ever formed.
-    rank : int, optional
+    rank : int or float, optional
         Number of columns of F; at most so many where `tol` is given too or K has no more.
         "randomized" keeps its extra samples as the paper does: rank + n_oversamples columns.
     tol : float, optional
@@ -66,7 +66,7 @@ def lowrank_psd(
     check_choice("solver", solver, SOLVERS)
     if rank is None and tol is None:
         raise ValueError("Give rank, tol or both.")
-    k = check_rank(rank, None, (n, n))
+    k = check_rank(rank, (n, n))
     tol = None if tol is None else check_share("tol", tol)
     generator = check_rng(rng)
     if solver != "randomized":

@@ -46,9 +46,8 @@ from pinvlearn.readout.solvers import SOLVERS
 
 def svd(
     A: Matrix,
-    rank: int | None = None,
+    rank: int | float | None = None,
     *,
-    rank_ratio: float | None = None,
     stop: Stop | None = None,
     solver: str = "auto",
     n_oversamples: int | None = None,
@@ -61,10 +60,9 @@ def svd(
     ----------
     A : array, sparse array or LinearOperator of shape (m, n)
         float32 stays float32; everything else is computed in float64.
-    rank : int, optional
-        Number of components; all if neither it, `rank_ratio` nor `stop` is given.
-    rank_ratio : float, optional
-        The rank as a fraction of min(m, n), rounded up.
+    rank : int or float, optional
+        Number of components; a float above 0 to 1 is a share of min(m, n), rounded up.  All if
+        neither it nor `stop` is given.
     stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
         Let the rank grow until this rule is satisfied (``solver="adaptive"``).
     solver : str
@@ -102,7 +100,7 @@ def svd(
     """
     A = check_matrix(A)
     check_choice("solver", solver, ("auto", *DECOMPOSITIONS))
-    k = check_rank(rank, rank_ratio, A.shape)
+    k = check_rank(rank, A.shape)
     options = {
         "n_oversamples": check_count("n_oversamples", n_oversamples),
         "n_power": check_count("n_power", n_power),
@@ -116,7 +114,7 @@ def svd(
     elif solver == "adaptive":
         raise ValueError('solver="adaptive" needs a stop rule, e.g. stop=Tolerance(0.1).')
     if solver in NEEDS_RANK and k is None:
-        raise ValueError(f"solver={solver!r} needs rank or rank_ratio.")
+        raise ValueError(f"solver={solver!r} needs a rank.")
     if solver in NEEDS_ENTRIES and is_operator(A):
         raise TypeError(f"solver={solver!r} needs the entries of A; a LinearOperator has none.")
     if stop is None:
@@ -126,11 +124,10 @@ def svd(
 
 def pinv(
     A: Matrix,
-    rank: int | None = None,
+    rank: int | float | None = None,
     *,
     rcond: float | None = None,
     alpha: float = 0.0,
-    rank_ratio: float | None = None,
     stop: Stop | None = None,
     solver: str = "auto",
     rng: Any = None,
@@ -144,14 +141,13 @@ def pinv(
     ----------
     A : array, sparse array or LinearOperator of shape (m, n)
         float32 stays float32; everything else is computed in float64.
-    rank : int, optional
-        Number of singular values to keep; all if neither it, `rank_ratio` nor `stop` is given.
+    rank : int or float, optional
+        Number of singular values to keep; a float above 0 to 1 is a share of min(m, n), rounded up.
+        All if neither it nor `stop` is given.
     rcond : float, optional
         Singular values at or below rcond·s[0] count as zero; eps·max(m, n) by default.
     alpha : float
         Ridge; 1/C of the extreme learning machine's papers.
-    rank_ratio : float, optional
-        The rank as a fraction of min(m, n), rounded up.
     stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
         Let the rank grow until this rule is satisfied.
     solver : str
@@ -172,7 +168,7 @@ def pinv(
     array([[1., 0.],
            [0., 1.]])
     """
-    factors = svd(A, rank, rank_ratio=rank_ratio, stop=stop, solver=solver, rng=rng)
+    factors = svd(A, rank, stop=stop, solver=solver, rng=rng)
     return factors.pinv(check_nonnegative("alpha", alpha), rcond=check_rcond(rcond))
 
 

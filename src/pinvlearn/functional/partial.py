@@ -27,7 +27,7 @@ def partial_svd(
     values: Any,
     shape: tuple[int, int],
     *,
-    rank: int,
+    rank: int | float,
     init: float | None = None,
     learning_rate: float = 0.01,
     annealing: float | None = None,
@@ -50,8 +50,8 @@ def partial_svd(
         The known entries, in any order; `as_triplets` makes them from a matrix.
     shape : (int, int)
         Of the whole matrix.
-    rank : int
-        Number of factors, at most min(shape).
+    rank : int or float
+        Number of factors, at most min(shape); a float above 0 to 1 is a share of that.
     init : float, optional
         Deviation of the Gaussian start; 1/√rank.
     learning_rate : float
@@ -104,7 +104,7 @@ def partial_svd(
     2.0
     """
     rows, cols, values, shape = check_triplets(rows, cols, values, shape)
-    k = check_rank(rank, None, shape)
+    k = check_rank(rank, shape)
     if k is None:
         raise ValueError(f"rank=None: give an integer in 1 … {min(shape)}.")
     alpha = check_nonnegative("alpha", alpha)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_rank_or_share, check_size
+from pinvlearn._validation import check_size
 from pinvlearn.features import FeatureMap
 from pinvlearn.learners._base import ReadoutEstimator
 from pinvlearn.linalg.report import Report
@@ -94,7 +94,7 @@ class SelfSizing(ReadoutEstimator):
         rank = self.rank
         with_rank = getattr(solver, "with_rank", None)
         if with_rank is not None and rank != LOO:  # it has a rank of its own
-            return with_rank(check_rank_or_share("rank", rank))
+            return with_rank(rank)
         if isinstance(rank, str) and rank != LOO:
             raise ValueError(f'rank={rank!r}: give an integer of at least 1, "loo" or None.')
         decomposing = getattr(solver, "decomposing", None)

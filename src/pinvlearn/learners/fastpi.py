@@ -75,10 +75,11 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    rank_ratio : "auto", float or array, default="auto"
-        The rank as a part of min(m, n), rounded up (α of the paper, which favours 0.3).  An array
-        is a set to choose from; "auto" is eight ratios from 0.01 to 1, as far as 1 GiB of factors
-        reaches, and at most 0.1 where the smaller side is above 6000.
+    rank : "auto", int, float or array, default="auto"
+        Number of singular values; a float above 0 to 1 is a share of min(m, n), rounded up (α of
+        the paper, which favours 0.3).  An array is a set to choose from; "auto" is eight shares
+        from 0.01 to 1, as far as 1 GiB of factors reaches, and at most 0.1 where the smaller side
+        is above 6000.
     alpha : "auto", float or array, default="auto"
         Ridge; 0 is the paper's pseudo-inverse.  An array is a path to choose from; "auto" is 0
         and eleven values from 1e-6 to 0.1 times the largest eigenvalue of AᵀA.
@@ -90,7 +91,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
           which serves them all, while that side is at most 6000; else what `svd` would take for the
           largest rank: for sparse X "chebyshev" below a third of that side and "gram" above.
           `report_` says which and why.
-        - "fastpi": [JS20] Algorithm 1, by hub-and-spoke reordering.  With ``rank_ratio=0.3`` and
+        - "fastpi": [JS20] Algorithm 1, by hub-and-spoke reordering.  With ``rank=0.3`` and
           ``alpha=0.0`` that is the paper's learner as published.
         - any other of `svd` that takes a rank: "exact", "gram", "block-krylov", "randomized",
           "chebyshev", "frpca", "arpack".
@@ -161,7 +162,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        rank_ratio: Any = "auto",
+        rank: Any = "auto",
         alpha: Any = "auto",
         *,
         solver: str = "auto",
@@ -169,7 +170,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         k: int = 3,
         random_state: Any = None,
     ) -> None:
-        self.rank_ratio = rank_ratio
+        self.rank = rank
         self.alpha = alpha
         self.solver = solver
         self.loo_scoring = loo_scoring
@@ -267,20 +268,21 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
     def _ranks(self, shape: tuple[int, int], n_labels: int) -> tuple[IntArray, bool]:
         """The ranks to choose from, rising, and whether a Gram matrix is to serve them all."""
         side = min(shape)
-        if isinstance(self.rank_ratio, str):
-            check_choice("rank_ratio", self.rank_ratio, ("auto",))
+        if isinstance(self.rank, str):
+            check_choice("rank", self.rank, ("auto",))
             whole = self.solver == "auto" and side <= GRAM_SIDE
             entries = n_labels if whole else sum(shape) + n_labels  # for each direction
             most = min(side, max(1, FACTOR_ENTRIES // entries))
             if side > GRAM_SIDE:
                 most = min(most, int(np.ceil(WIDE_RATIO * side)))
             return np.unique(np.ceil(RATIOS * side).astype(np.intp).clip(max=most)), whole
-        ratios = np.atleast_1d(np.asarray(self.rank_ratio))
-        if ratios.ndim != 1 or not len(ratios) or ratios.dtype.kind not in "fiu":
+        ranks = np.atleast_1d(np.asarray(self.rank))
+        if ranks.ndim != 1 or not len(ranks) or ranks.dtype.kind not in "fiu":
             raise ValueError(
-                f'rank_ratio={self.rank_ratio!r}: give "auto", a number in (0, 1], or a 1-D array.'
+                f'rank={self.rank!r}: give "auto", an integer, a share as a float above 0 to 1, or '
+                "a 1-D array of either."
             )
-        return np.unique([check_rank(None, float(ratio), shape) for ratio in ratios]), False
+        return np.unique([check_rank(rank, shape) for rank in ranks]), False
 
     def _choose(
         self,

@@ -16,7 +16,7 @@ from pinvlearn._validation import (
     check_kernel_memory,
     check_number,
     check_positive,
-    check_rank_or_share,
+    check_rank,
     check_size,
     check_symmetric,
     generator,
@@ -89,9 +89,9 @@ class _KernelELM(ReadoutEstimator):
         - "auto": exact up to 2000 rows, else "rpcholesky"; `report_` says which.""",
         "rank": """
     rank : "auto", int or float, default="auto"
-        Number of pivots or samples k; a float is a fraction of the rows.  "auto" doubles k from
-        128 until generalised cross-validation gains less than five percent, at most to 4096 or
-        half the rows; all the ranks tried cost together at most 4/3 of the last.""",
+        Number of pivots or samples k; a float above 0 to 1 is a share of the rows.  "auto"
+        doubles k from 128 until generalised cross-validation gains less than five percent, at most
+        to 4096 or half the rows; all the ranks tried cost together at most 4/3 of the last.""",
         "n_oversamples": """
     n_oversamples : int, default=10
         Extra samples of "randomized", the paper's p.""",
@@ -194,12 +194,11 @@ class _KernelELM(ReadoutEstimator):
         if isinstance(self.rank, str):
             check_choice("rank", self.rank, ("auto",))
             return None
-        rank = check_rank_or_share("rank", self.rank)
         if self.solver == "exact":
-            raise ValueError(f'solver="exact" takes no rank (rank={rank!r}); leave it "auto".')
-        if rank > n:
-            raise ValueError(f"rank={rank!r} exceeds the {n} rows; give at most so many.")
-        return max(1, round(rank * n)) if isinstance(rank, float) else rank
+            raise ValueError(f'solver="exact" takes no rank (rank={self.rank!r}); leave it "auto".')
+        if self.rank is None:
+            raise ValueError(f'rank=None: give "auto", an integer in 1 … {n} or a share of {n}.')
+        return check_rank(self.rank, (n, n))
 
     def _kernel_matrix(self, X: Matrix) -> Any:
         """The kernel matrix of the training rows, to be asked for blocks."""

@@ -49,8 +49,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    rank : int, default=10
-        Number of factors.
+    rank : int or float, default=10
+        Number of factors; a float above 0 to 1 is a share of the smaller side.
     solver : {"auto", "gibbs", "als", "descent"}, default="auto"
         - "gibbs": draws from the posterior [SM08]; best accuracy, calibrated predictive standard
           deviation, nothing to tune.
@@ -189,7 +189,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     def _fit(self, users: Any, items: Any, ratings: Any) -> None:
         forget_fit(self)
         rows, cols, values, shape, repeated = self._entries(users, items, ratings)
-        rank = check_rank(self.rank, None, shape)
+        rank = check_rank(self.rank, shape)
         if rank is None:
             raise ValueError(f"rank=None: give an integer in 1 … {min(shape)}.")
         solver, reason, alpha = self._choose(len(values), shape, rank)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 import scipy.linalg
 
+from pinvlearn._core.checks import count_or_share, is_share, whole_number
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -345,7 +346,7 @@ class RandomizedSVD:
     Parameters
     ----------
     rank : int, float or None
-        The paper's k: a number of samples, or a fraction of the rows; None is a tenth of them.
+        The paper's k: a number of samples, or a share of the rows; None is a tenth of them.
     n_oversamples : int
         The paper's p.
     consistent : bool
@@ -358,9 +359,8 @@ class RandomizedSVD:
     consistent: bool = True
 
     def __post_init__(self) -> None:
-        share = isinstance(self.rank, float) and 0.0 < self.rank < 1.0
-        if self.rank is not None and not share and not (self.rank == int(self.rank) >= 1):
-            raise ValueError(f"rank={self.rank!r} must be at least 1, or a fraction of the rows.")
+        if self.rank is not None and not is_share(self.rank):
+            whole_number("rank", self.rank, 1)
         if self.n_oversamples < 0:
             raise ValueError(f"n_oversamples={self.n_oversamples!r} must be at least 0.")
 
@@ -370,7 +370,7 @@ class RandomizedSVD:
         Parameters
         ----------
         rank : int or float
-            A number of samples, or a fraction of the rows.
+            A number of samples, or a share of the rows.
 
         Returns
         -------
@@ -400,11 +400,8 @@ class RandomizedSVD:
         with watch("rows"):
             rows = problem.dense()
         m, p = problem.shape
-        share = 0.1 if self.rank is None else self.rank
-        k = round(share * m) if share < 1 else int(share)
-        if k > m:
-            raise ValueError(f"rank={k} exceeds the {m} rows; give at most so many.")
-        width = min(max(1, k) + self.n_oversamples, m, p)
+        k = count_or_share("rank", 0.1 if self.rank is None else self.rank, m)
+        width = min(k + self.n_oversamples, m, p)
         with watch("sample"):
             sample = rows.Z @ (rows.Z.T @ problem.rng.standard_normal((m, width)))
             Q, _ = thin_qr(np.asfortranarray(sample))
