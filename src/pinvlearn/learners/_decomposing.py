@@ -58,6 +58,22 @@ def _goes_on(estimator: Any) -> bool:
     return True
 
 
+class FromSummary:
+    """What `fit` sets; after `partial_fit` it is found when it is first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self
+        if "summary_" not in vars(model):
+            raise AttributeError(
+                f"{type(model).__name__} is not fitted: it has no {self.name} yet."
+            )
+        return model._solved_once()[self.name]
+
+
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """fit, partial_fit and the choice of components; a subclass says what is decomposed."""
 
@@ -66,20 +82,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _dtype: np.dtype[Any]
     """Precision of the attributes: that of X."""
     _solution: dict[str, Any] | None = None
-    """What `_solved` names, once it was asked for after `partial_fit`."""
+    """Attributes `FromSummary`, once one of them was asked for after `partial_fit`."""
     _fewest: ClassVar[int]
     """Smallest number of components that makes sense."""
     _also: ClassVar[str] = ""
     """What else `n_components` may be, for messages."""
-    _solved: ClassVar[frozenset[str]]
-    """Attributes that are computed from `summary_` when they are first asked for."""
 
     def _fit(self, X: Matrix) -> None:
         """Set all attributes from checked rows."""
         raise NotImplementedError
 
     def _solve(self, summary: Scatter) -> None:
-        """Set the attributes that `_solved` names from the summary."""
+        """Set the attributes `FromSummary`."""
         raise NotImplementedError
 
     @property
@@ -148,20 +162,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 new = Scatter.of(X)
             if not np.isfinite(np.trace(new.products)):
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
-            for name in self._solved:
+            for name in self._from_summary:
                 self.__dict__.pop(name, None)
             self._solution = None
             self.summary_ = new if seen is None else seen + new
             self.n_samples_ = self.summary_.count
             self._dtype = X.dtype if seen is None else np.result_type(self._dtype, X.dtype)
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        # Reached only for what is not there: after partial_fit, what has yet to be solved for.
-        if name in type(self)._solved and "summary_" in vars(self):
-            return self._solved_once()[name]
-        # The usual error, or that of a method which says why it is not available.
-        return object.__getattribute__(self, name)
 
     def _solved_once(self) -> dict[str, Any]:
         """What follows from the summary, solved for by whoever asks first.
@@ -176,8 +183,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     other.__dict__.update(vars(self))
                     with one_blas_thread():
                         other._solve(self.summary_)
-                    self._solution = {name: vars(other)[name] for name in self._solved}
+                    self._solution = {name: vars(other)[name] for name in self._from_summary}
         return self._solution
+
+    @property
+    def _from_summary(self) -> list[str]:
+        return [
+            name for name in dir(type(self)) if isinstance(getattr(type(self), name), FromSummary)
+        ]
 
     @property
     def _solver(self) -> str:

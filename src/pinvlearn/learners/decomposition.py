@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, squared_norm
 from pinvlearn._validation import check_count, check_outputs, check_rows
-from pinvlearn.learners._decomposing import Decomposition
+from pinvlearn.learners._decomposing import Decomposition, FromSummary
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
 
@@ -113,18 +113,14 @@ class FastPCA(Decomposition):
     _solver_name = "svd_solver"
     _fewest = 0
     _also = ', "mle"'
-    _solved = frozenset(
-        {
-            "components_",
-            "explained_variance_",
-            "explained_variance_ratio_",
-            "mean_",
-            "n_components_",
-            "noise_variance_",
-            "report_",
-            "singular_values_",
-        }
-    )
+    components_ = FromSummary()
+    explained_variance_ = FromSummary()
+    explained_variance_ratio_ = FromSummary()
+    mean_ = FromSummary()
+    n_components_ = FromSummary()
+    noise_variance_ = FromSummary()
+    report_ = FromSummary()
+    singular_values_ = FromSummary()
 
     def __init__(
         self,
@@ -380,16 +376,12 @@ class FastTruncatedSVD(Decomposition):
 
     _solver_name = "algorithm"
     _fewest = 1
-    _solved = frozenset(
-        {
-            "components_",
-            "explained_variance_",
-            "explained_variance_ratio_",
-            "n_components_",
-            "report_",
-            "singular_values_",
-        }
-    )
+    components_ = FromSummary()
+    explained_variance_ = FromSummary()
+    explained_variance_ratio_ = FromSummary()
+    n_components_ = FromSummary()
+    report_ = FromSummary()
+    singular_values_ = FromSummary()
 
     def __init__(
         self,
