@@ -32,6 +32,7 @@ from blocks import (
 )
 from pinvlearn import (
     ELMRegressor,
+    FeatureMachineClassifier,
     KernelELMClassifier,
     NpyBlocks,
     ParquetBlocks,
@@ -137,6 +138,14 @@ def test_weights_and_other_learners(dask_client, estimator):
     y = Y if is_classifier(estimator) else X[:, 1] ** 2
     expected = serial(estimator, blocks(X, y, W))
     assert_same_bits(pinvlearn.dask.fit(estimator, *arrays(X, y, W)), expected)
+
+
+def test_feature_machines_learn_their_features_from_blocks(dask_client):
+    model = FeatureMachineClassifier(kernel="rbf", max_rounds=1, max_work=1e10, random_state=0)
+    found = pinvlearn.dask.fit(model, [dask.delayed(block) for block in blocks()])
+    alone = serial(model)
+    assert_same_bits(found, alone)
+    np.testing.assert_array_equal(found.metric_, alone.metric_)
 
 
 def test_few_digits_are_refined_or_kept(scheduler):

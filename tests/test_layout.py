@@ -39,6 +39,7 @@ ELSEWHERE = {
     "learners/_maps.py": "learners/test_features.py",
     "learners/_ids.py": "learners/test_partial.py",
     "learners/_mixed.py": "learners/test_imputer.py",
+    "learners/_passes.py": "learners/test_feature_machine.py",
     "learners/_pieces.py": "learners/test_ledger.py",
     "learners/_state.py": "learners/test_base.py",
     "learners/_tables.py": "learners/test_tabular_inputs.py",

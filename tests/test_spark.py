@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pinvlearn.spark
 from blocks import BLOCK, ESTIMATOR, NAMES, STARTS, W, X, Y, assert_same_bits, blocks, within
-from pinvlearn import ParquetBlocks, PinvClassifier, RBFNetworkRegressor
+from pinvlearn import FeatureMachineClassifier, ParquetBlocks, PinvClassifier, RBFNetworkRegressor
 from pinvlearn.summaries import Tree
 
 pytestmark = [
@@ -96,6 +96,13 @@ assert_same_bits(model, serial())
     command = [sys.executable, "-c", script, os.path.dirname(__file__)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
+
+
+def test_feature_machines_learn_their_features_from_blocks(frame):
+    model = FeatureMachineClassifier(kernel="rbf", max_rounds=1, max_work=1e10, random_state=0)
+    found, alone = pinvlearn.spark.fit(model, frame, **COLUMNS), serial(model)
+    assert_same_bits(found, alone)
+    np.testing.assert_array_equal(found.metric_, alone.metric_)
 
 
 def test_a_column_of_arrays(frame):

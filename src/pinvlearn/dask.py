@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ except ModuleNotFoundError as missing:
         "pinvlearn.dask needs Dask: pip install pinvlearn[dask]", name="dask"
     ) from missing
 
-from pinvlearn.engines.dask import fold, rows
+from pinvlearn.engines.dask import each, fold, rows
 from pinvlearn.engines.plan import Head
 from pinvlearn.learners._base import fitted_to, plan_for_engine
 
@@ -73,9 +74,10 @@ def fit(
     """
     blocks = _blocks(X, y, sample_weight)
     head = Head.of(dask.compute(block)[0] for block in blocks)
-    plan, source = plan_for_engine(estimator, head, source)
+    passes = partial(each, blocks)
+    plan, source = plan_for_engine(estimator, head, source, passes)
     summary = fold(plan, blocks, source)
-    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks))
+    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks), passes)
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pinvlearn.engines.plan import Head, Plan
+from pinvlearn.engines.plan import Head, source_name
 from pinvlearn.engines.sources import column_values
-from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, fold, quoted, rows
+from pinvlearn.engines.spark import FrameBlocks, SourceBlocks, each, fold, quoted, rows
 from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
@@ -95,9 +96,8 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
         raise ModuleNotFoundError(
             "pinvlearn.spark needs pyspark: pip install pinvlearn[spark]", name="pyspark"
         ) from missing
-    plan, source = plan_for_engine(estimator, Head.of(blocks), source)
     session = SparkSession.builder.getOrCreate()
-    return _fitted(estimator, plan, SourceBlocks(blocks, session, source))
+    return _fitted(estimator, Head.of(blocks), SourceBlocks(blocks, session, ""), source)
 
 
 def _fit_frame(
@@ -122,11 +122,17 @@ def _fit_frame(
     split = partial(_split, features=features, label=label, weight=weight)
     first = frame.where(f"{quoted(block)} = {numbers[0]}").orderBy(*map(quoted, order)).toArrow()
     X, y, *_ = split(first, f"block {numbers[0]}")
-    plan, source = plan_for_engine(estimator, Head(X, y, int(numbers[0])), source)
-    return _fitted(estimator, plan, FrameBlocks(frame, split, source, block, order, numbers))
+    blocks = FrameBlocks(frame, split, "", block, order, numbers)
+    return _fitted(estimator, Head(X, y, int(numbers[0])), blocks, source)
 
 
-def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Any:
+def _fitted(
+    estimator: Any, head: Head, blocks: FrameBlocks | SourceBlocks, source: str | None
+) -> Any:
+    name = source_name(head) if source is None else source
+    blocks = replace(blocks, source=name)
+    passes = partial(each, blocks)
+    plan, _ = plan_for_engine(estimator, head, name, passes)
     summary = fold(plan, blocks)
     counted = sum(past - first for _, first, past in summary.blocks)
     if counted != len(blocks.numbers):
@@ -134,7 +140,7 @@ def _fitted(estimator: Any, plan: Plan, blocks: FrameBlocks | SourceBlocks) -> A
             f"{len(blocks.numbers)} blocks were found and {counted} came back: the data changes "
             "from one evaluation to the next. Write it to files first."
         )
-    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks))
+    return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks), passes)
 
 
 def _numbers(frame: Any, block: str) -> Any:

@@ -175,6 +175,66 @@ def test_inputs_of_ones_own(ridge_of_two):
         FeatureMachineRegressor(inputs=3).fit(X, y)
 
 
+def cut(X, y, size=30):
+    """Blocks of a frame, one of them empty, weights in some."""
+    parts = [(X.iloc[i : i + size], y[i : i + size]) for i in range(0, len(y), size)]
+    weighted = (*parts[1], np.full(len(parts[1][1]), 2.0))
+    return [parts[0], weighted, (X.iloc[:0], y[:0]), *parts[2:]]
+
+
+def test_blocks_give_the_same_bits_for_any_number_of_threads(rng):
+    X, y = table(rng, 150)
+    models = [
+        FeatureMachineClassifier(max_rounds=1, n_kernels=60, n_jobs=n_jobs, random_state=0)
+        for n_jobs in (1, 3)
+    ]
+    one, two = (model.fit_blocks(cut(X, y)) for model in models)
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+    np.testing.assert_array_equal(one.metric_, two.metric_)
+    assert one.rounds_ == two.rounds_
+    assert list(one.feature_names_in_) == list(X.columns)
+    assert one.n_kernels_ == 60
+    assert one.score(X, y) > 0.9
+    np.testing.assert_array_equal(one.feature_importances_[3:], 0.0)
+    assert not hasattr(one, "predict_proba")
+
+
+@pytest.mark.parametrize("inputs", ["auto", "passthrough", StandardScaler()])
+def test_blocks_give_about_what_all_rows_give(ridge_of_two, inputs):
+    X, y = ridge_of_two
+    blocks = [(X[i : i + 80], y[i : i + 80]) for i in range(0, len(y), 80)]
+    model = FeatureMachineRegressor(max_rounds=1, alpha=1e-3, inputs=inputs, random_state=0)
+    by_blocks, whole = clone(model).fit_blocks(blocks), clone(model).fit(X, y)
+    off = np.abs(by_blocks.predict(X) - whole.predict(X)).max()
+    assert off < 0.1 * np.abs(y).max()
+    assert set(np.argsort(by_blocks.feature_importances_)[-2:]) == {2, 5}
+
+
+def test_a_sample_of_many_rows_chooses_and_all_of_them_learn(rng):
+    X = rng.standard_normal((1200, 2))
+    y = X[:, 0] + rng.standard_normal(1200)
+    blocks = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 1200, 100)]
+    options = {"max_rounds": 0, "max_kernels": 60, "kernel": "rbf", "random_state": 0}
+    few = FeatureMachineRegressor(**options).fit_blocks(blocks)
+    assert few.n_kernels_ <= 60
+    assert few.summary_.n_rows == 1200
+    assert few.score(X, X[:, 0]) > 0.9
+
+
+def test_blocks_that_cannot_be_read_again_and_bad_ones(rng):
+    X, y = table(rng, 120)
+    model = FeatureMachineClassifier(max_rounds=0, random_state=0)
+    with pytest.raises(ValueError, match="reads them several times; give a list"):
+        model.fit_blocks(iter(cut(X, y)))
+    bad = cut(X, y)
+    bad[3] = (bad[3][0].assign(size=np.inf), bad[3][1])
+    with pytest.raises(ValueError, match="block 3: .*'size'.*infinity"):
+        model.fit_blocks(bad)
+    assert not hasattr(model, "inputs_")
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the totals"):
+        FeatureMachineClassifier(class_weight="balanced").fit_blocks(cut(X, y))
+
+
 @pytest.mark.parametrize(("inputs", "allowed"), [("auto", True), ("passthrough", False)])
 def test_tags_say_whether_gaps_and_levels_are_taken(inputs, allowed):
     tags = get_tags(FeatureMachineClassifier(inputs=inputs)).input_tags

@@ -8,7 +8,7 @@ task of the graph, not by `scatter`, which would not survive the loss of its wor
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -41,6 +41,15 @@ def fold(plan: Plan, blocks: Sequence[Any], source: str) -> Summary:
     for number, block in enumerate(blocks):
         tasks.add(Node(source, 0, number), summarise(shared, block, (source, number)))
     return summaries.fold(_computed(tasks.held))
+
+
+def each(blocks: Sequence[Any], function: Callable[[int, Any], T]) -> Iterator[T]:
+    """function(number, block) of all blocks, in order."""
+    shared = dask.delayed(function, name=f"pass-{uuid4().hex}", traverse=False)
+    of_block = dask.delayed(_applied, pure=False)
+    tasks = [of_block(shared, number, block) for number, block in enumerate(blocks)]
+    for batch in slices(0, len(tasks), BATCH):
+        yield from _computed(tasks[batch])
 
 
 def rows(plan: Plan, schema: Schema, blocks: Sequence[Any]) -> BlockRows:
@@ -77,6 +86,11 @@ def _computed(tasks: Sequence[Any]) -> Sequence[Any]:
 def _summary(plan: Any, block: Any, block_id: tuple[str, int]) -> Any:
     with as_worker():
         return plan.summary(*unpacked(block, block_id[1]), block_id)
+
+
+def _applied(function: Any, number: int, block: Any) -> Any:
+    with as_worker():
+        return function(number, block)
 
 
 def _of_pieces(shared: Any, number: int, block: Any) -> list[Any]:

@@ -158,6 +158,16 @@ class Reader:
                 self._read[number] = None  # so that it is not kept
             yield number, partial(_itself, block)
 
+    def each(self, function: Callable[[int, Any], T], n_jobs: int | None) -> Iterator[T]:
+        """function(number, block) of all blocks, in order, by threads."""
+        if not self.repeatable:
+            raise ValueError(
+                "the blocks can be read once only, and this learner reads them several times; give "
+                "a list of blocks, or a source such as ParquetBlocks."
+            )
+        numbered = enumerate(self._all())
+        return in_threads(lambda item: function(*item), numbered, n_jobs)
+
     def rows(self, plan: Plan, schema: Schema, n_jobs: int | None) -> BlockRows | None:
         """All rows once more, or None where they can be read once only."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,6 +46,8 @@ class Plan:
         Name of the learner's class, for error messages.
     notes : tuple of str
         What a careful user would want to know of the map.
+    learned : mapping of str to object
+        What the learner found out while it drew the map: attributes of the model.
     """
 
     map: Any
@@ -55,6 +57,7 @@ class Plan:
     class_weight: dict[Any, float] | None = None
     learner: str = "the learner"
     notes: tuple[str, ...] = ()
+    learned: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:

@@ -123,6 +123,16 @@ def fold(plan: Plan, blocks: FrameBlocks | SourceBlocks) -> Summary:
     return summaries.fold(blocks.mapped(work))
 
 
+def each(blocks: FrameBlocks | SourceBlocks, function: Callable[[int, Any], T]) -> Iterator[T]:
+    """function(number, block) of all blocks, in order."""
+
+    def work(mine: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+        for number, block in mine:
+            yield number, function(number, block)
+
+    return (result for _, result in sorted(blocks.mapped(work), key=operator.itemgetter(0)))
+
+
 def rows(plan: Plan, schema: Schema, blocks: FrameBlocks | SourceBlocks) -> BlockRows:
     """The rows once more, read and worked on by Spark's workers."""
     return _SparkRows(tuple, schema, plan=plan, remote=blocks)

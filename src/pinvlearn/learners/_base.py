@@ -312,22 +312,26 @@ def _copied(block: Block) -> Block:
     return replace(block, X=X, T=block.T.copy(), weights=weights)
 
 
-def plan_for_engine(estimator: Any, head: Head, source: str | None) -> tuple[Plan, str]:
-    """The plan of an engine's fit and the name of its blocks, from the first that has rows."""
+def plan_for_engine(estimator: Any, head: Head, source: str | None, each: Any) -> tuple[Plan, str]:
+    """The plan of an engine's fit and the name of its blocks, from the first that has rows.
+
+    Learners that need more than these have ``each(function)`` of all blocks.
+    """
     try:
-        _ = estimator.plan
+        _ = estimator.fit_blocks
     except AttributeError as reason:
         raise TypeError(
             f"{type(estimator).__name__} cannot be fitted block by block: "
             f"{reason.__cause__ or reason}"
         ) from reason
-    plan = copy(estimator)._plan_from_head(head.X, head.y, head.where)
+    plan = copy(estimator)._plan_from_blocks(head, each)
     return plan, source_name(head) if source is None else source
 
 
-def fitted_to(estimator: Any, plan: Plan, summary: Summary, rows: Rows) -> Any:
+def fitted_to(estimator: Any, plan: Plan, summary: Summary, rows: Rows, each: Any) -> Any:
     """A clone fitted to what an engine has summed up, refined on its rows if need be."""
     model = clone(estimator)
     model._begin(plan, summary)
     model._solution(rows)
+    model._after_blocks(plan, each)
     return model

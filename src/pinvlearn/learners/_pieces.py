@@ -32,7 +32,7 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.engines.local import Reader, fold
-from pinvlearn.engines.plan import Plan, naming, source_name
+from pinvlearn.engines.plan import Head, Plan, naming, source_name
 from pinvlearn.features import FeatureMap
 from pinvlearn.learners._ledger import (
     Ledger,
@@ -43,6 +43,7 @@ from pinvlearn.learners._ledger import (
     with_classes,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
@@ -100,6 +101,10 @@ class LedgerHolder(BaseEstimator):
 
     def _solver(self) -> Any:
         return check_solver(self.solver, SOLVERS)
+
+    def _alpha_of_sums(self) -> Alpha:
+        """The ridges that a solution from sums is chosen from."""
+        return check_alpha(self.alpha)
 
     def _why_not_updatable(self) -> str | None:
         """Why this learner cannot learn from summaries; None if it can."""
@@ -372,6 +377,13 @@ class LedgerHolder(BaseEstimator):
         learner = type(self).__name__
         return Plan(drawn, schema, kind, check_block, class_weight, learner, tuple(notes))
 
+    def _plan_from_blocks(self, head: Head, each: Any) -> Plan:
+        """The plan of a fit to blocks; most maps are drawn from the head of the data alone."""
+        return self._plan_from_head(head.X, head.y, head.where)
+
+    def _after_blocks(self, plan: Plan, each: Any) -> None:
+        """What is left to learn from blocks once the solution is known: nothing, mostly."""
+
     def _plan_for_more(self) -> Plan:
         """The plan of this fitted model, to add rows, forget some or merge."""
         weights = self._weights_of_classes(
@@ -436,6 +448,8 @@ class LedgerHolder(BaseEstimator):
         self.n_features_in_ = plan.n_features
         if plan.feature_names is not None:
             self.feature_names_in_ = np.array(plan.feature_names, dtype=object)
+        for name, value in plan.learned.items():
+            setattr(self, name, value)
         self._hold(Ledger(plan.map, summary.schema, summary, notes=plan.notes))
 
     @property
@@ -454,7 +468,7 @@ class LedgerHolder(BaseEstimator):
 
         def solved(summary: Summary) -> dict[str, Any]:
             problem = Problem(rows, self._intercept, summary=summary)
-            readout = solve(problem, self._solver(), check_alpha(self.alpha))
+            readout = solve(problem, self._solver(), self._alpha_of_sums())
             return self._solution_of(readout, summary.schema, ledger.notes)
 
         return ledger.solution(solved)

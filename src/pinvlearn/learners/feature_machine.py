@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,23 +18,36 @@ from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
+    check_in_memory,
     check_jobs,
     check_kernel_memory,
     check_positive,
     check_rows,
     check_rows_and_targets,
     check_size,
+    check_solver,
     generator,
 )
-from pinvlearn.engines.local import BlockRows, rows_in_memory
+from pinvlearn.engines.local import BlockRows, Reader, fold, rows_in_memory
+from pinvlearn.engines.plan import Head, Plan, naming, source_name
 from pinvlearn.features.kernels import Whitened
 from pinvlearn.features.metric import FORMS, GradientProduct, MetricColumns, MetricMatrix
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import Fitted, ReadoutClassifier, ReadoutEstimator, ReadoutRegressor
 from pinvlearn.learners._docs import documented
-from pinvlearn.learners._targets import Targets
+from pinvlearn.learners._ledger import with_classes
+from pinvlearn.learners._passes import (
+    Each,
+    TableCheck,
+    columns_of_blocks,
+    metric_of_blocks,
+    sample_of_blocks,
+)
+from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.learners._targets import Targets, coded
 from pinvlearn.learners.tabular_inputs import TabularInputs
+from pinvlearn.linalg.kernel import Pivots
 from pinvlearn.readout.budget import Budget, budget_for
 from pinvlearn.readout.kernel import KernelTask, solve_kernel
 from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS
@@ -40,8 +55,9 @@ from pinvlearn.readout.pivots import solve_pivots
 from pinvlearn.readout.problem import Score
 from pinvlearn.readout.rounds import learn, made
 from pinvlearn.readout.solve import Readout
+from pinvlearn.readout.solvers import SOLVERS
 from pinvlearn.readout.trials import ALPHAS, WIDTHS, Sample, Space, search_plain
-from pinvlearn.summaries import Schema
+from pinvlearn.summaries import Gram, Schema
 
 JUDGES = {"classes": CLASSES, "labels": LABELS, "targets": NUMBERS}
 
@@ -150,10 +166,20 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
         order_stream, *streams = generator(self.random_state).spawn(3)
-        Y, weights = targets.Y, targets.weights
-        sample, unit = _sample_of(X, Y, weights, order_stream, targets.schema.task == "targets")
-        space = self._space(targets.schema.task, unit)
+        Y, weights, numbers = targets.Y, targets.weights, targets.schema.task == "targets"
+        sample, unit = _sample_of(X, Y, weights, order_stream, numbers)
         budget = self._budget(len(sample), X.shape[1], Y.shape[1])
+        alpha = self._learn(sample, self._space(targets.schema.task, unit), budget) * unit
+        every = MetricColumns.around(self.parts_, X)
+        columns, W, readout = self._solved(every, Y, weights, alpha, score, streams)
+        coef = readout.coef if W is None else W @ readout.coef
+        few = sample.part(0, budget.gradients)
+        self.metric_ = GradientProduct.of(columns, coef, few.Z, few.w).metric
+        notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(budget, len(X))]
+        return Fitted(columns if W is None else Whitened(columns, W), readout, notes)
+
+    def _learn(self, sample: Sample, space: Space, budget: Budget) -> float:
+        """Choose kernel and metric by a sample of the rows; the ridge for weights of mean 1."""
         if not budget.full:
             space = replace(space, forms=tuple(form for form in space.forms if form != "full"))
         plain = search_plain(sample, space, budget.search)
@@ -161,14 +187,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         part = sample.part(0, budget.metric)
         self.parts_ = made(learned.recipe, part, space, budget.gradients)
         self.rounds_, self.optimism_, self.budget_ = learned.rounds, learned.optimism, budget
-        every = MetricColumns.around(self.parts_, X)
-        alpha = learned.recipe.alpha * unit
-        columns, W, readout = self._solved(every, Y, weights, alpha, score, streams)
-        coef = readout.coef if W is None else W @ readout.coef
-        few = sample.part(0, budget.gradients)
-        self.metric_ = GradientProduct.of(columns, coef, few.Z, few.w).metric
-        notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(budget, len(X))]
-        return Fitted(columns if W is None else Whitened(columns, W), readout, notes)
+        return learned.recipe.alpha
 
     def _solved(
         self,
@@ -243,6 +262,106 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             "cannot be added to it; use RBFNetworkClassifier or RBFNetworkRegressor on what its "
             "transform gives."
         )
+
+    # Blocks: a pass for the columns, one for a sample, one for sums, one for gradients.
+
+    def fit_blocks(
+        self, blocks: Iterable[Any], *, classes: Any = None, source: str | None = None
+    ) -> Any:
+        """Fit to rows that come in blocks and need not fit into memory.
+
+        The blocks are read four times: for the columns (a mergeable sketch of each), for a sample
+        of rows that chooses kernel, metric and centres, for sums over the centres' columns, from
+        which the weights of all rows follow, and for the gradients of all rows.  The result's bits
+        depend on the blocks, not on the number of threads or workers.  Without leave-one-out there
+        are no probabilities and no intervals.
+
+        Parameters
+        ----------
+        blocks : sequence or iterable of (X, y) or (X, y, sample_weight)
+            What can be read again and again: a list, or a source such as `ParquetBlocks`.
+        classes : array, optional
+            All classes, also those that no block may hold.
+        source : str, optional
+            Name under which the blocks are counted.  Left out, it is a digest of the first rows.
+
+        Returns
+        -------
+        self
+            Unchanged if it fails.
+        """
+        n_jobs = check_jobs(self.n_jobs)
+        with unchanged_on_failure(self):
+            reader = Reader(blocks)
+            head = reader.head()
+            each = partial(reader.each, n_jobs=n_jobs)
+            plan = self._plan_from_blocks(head, each)
+            name = source_name(head) if source is None else source
+            total = fold(plan, reader, name, n_jobs=n_jobs)
+            total = with_classes(total, classes)
+            self._begin(plan, total)
+            self._solution(reader.rows(plan, total.schema, n_jobs))
+            self._after_blocks(plan, each)
+        return self
+
+    def _plan_from_blocks(self, head: Head, each: Each) -> Plan:
+        class_weight = self._weights_of_classes("which blocks do not know")
+        forget_fit(self)
+        with naming(head.where):
+            inputs = self._inputs_for_fit()
+            n = columns_of_blocks(inputs, head.X, each)
+            self.inputs_ = inputs
+            Z, y = self._head_rows(head)
+            schema, y = self._read_targets(y, Z.shape[1])
+        schema = replace(schema, feature_names=None)
+        check = TableCheck(inputs)
+        plan = Plan(Inputs(Z.shape[1]), schema, Gram, check, class_weight, type(self).__name__)
+        seed_stream, order_stream, pivot_stream = generator(self.random_state).spawn(3)
+        t = schema.n_targets if schema.task == "targets" else len(np.unique(y))
+        budget = self._budget(n, Z.shape[1], max(t, 1))
+        count = max(budget.search, 2 * budget.half, budget.metric, budget.centers)
+        seed = int(seed_stream.integers(2**62))
+        X, y, weights = sample_of_blocks(plan, each, min(count, int(self.max_kernels)), n, seed)
+        targets = coded(schema, y, weights, class_weight)
+        numbers = schema.task == "targets"
+        sample, unit = _sample_of(X, targets.Y, targets.weights, order_stream, numbers)
+        ridge = self._learn(sample, self._space(schema.task, unit), budget) * unit
+        matrix = MetricMatrix(MetricColumns.around(self.parts_, sample.Z))
+        pivots = Pivots(matrix, pivot_stream, uniform=False)
+        pivots.grow(min(budget.centers, len(sample)))
+        chosen = np.array(pivots.pivots, dtype=np.intp)
+        drawn = Whitened(matrix.around(chosen), pivots.whitening())
+        self.sums_alpha_ = ridge
+        notes = (*getattr(inputs, "notes_", ()), _sizes_in_words(budget, n))
+        return replace(
+            plan,
+            map=drawn,
+            schema=schema.of_map(drawn),
+            notes=notes,
+            learned={name: value for name, value in vars(self).items() if name.endswith("_")},
+        )
+
+    def _head_rows(self, head: Head) -> tuple[Matrix, Any]:
+        """The head of the data made ready, its columns noted as those of the model."""
+        check_in_memory(head.X)
+        if self.inputs_ is None:
+            return check_rows_and_targets(self, head.X, head.y, dtype=np.float64)
+        self.n_features_in_ = self.inputs_.n_features_in_
+        names = getattr(self.inputs_, "feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        return np.asarray(self.inputs_.transform(head.X), dtype=np.float64), np.asarray(head.y)
+
+    def _after_blocks(self, plan: Plan, each: Each) -> None:
+        columns, coef = self.map_.folded(np.atleast_2d(self.coef_).T)
+        schema = self._ledger.schema
+        self.metric_ = metric_of_blocks(replace(plan, schema=schema), columns, coef, each)
+
+    def _solver(self) -> Any:
+        return check_solver("auto", SOLVERS)
+
+    def _alpha_of_sums(self) -> float:
+        return float(self.sums_alpha_)
 
     # What was learned.
 
