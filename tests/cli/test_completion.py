@@ -243,3 +243,34 @@ def test_a_quote_that_is_never_closed() -> None:
     columns = ("--row", "user", "--col", "item", "--value", "rating")
     said = fails(1, "fit", "open.csv", "--model", "completion", *columns)
     assert "line 6: a quote is never closed" in said
+
+
+def test_clicks_without_values() -> None:
+    rng = np.random.default_rng(0)
+    users = rng.integers(0, 90, 500)
+    frame = pd.DataFrame(
+        {"who": [f"u{u}" for u in users], "what": users % 3 * 10 + rng.integers(0, 10, 500)}
+    )
+    frame.to_csv("clicks.csv", index=False)
+    columns = ("--row", "who", "--col", "what", "--feedback", "implicit", "--size", 4)
+    said = json.loads(ok("fit", "clicks.csv", "--model", "completion", *columns, "--json").stdout)
+    assert said["held_out_ndcg"] > 0.2
+    assert said["confidence"] > 0.0
+    best = ok("predict", "model.skops", "--recommend", 3, "--row", "u4").stdout.splitlines()
+    assert best[0] == "who,what,prediction"
+    assert all(int(line.split(",")[1]) // 10 == 1 for line in best[1:])
+    Path("more.csv").write_text("who,what\nnobody,21\nnobody,22\n")
+    ok("update", "model.skops", "more.csv", "--out", "later.skops")
+    best = ok("predict", "later.skops", "--recommend", 3, "--row", "nobody").stdout.splitlines()
+    assert all(int(line.split(",")[1]) // 10 == 2 for line in best[1:])
+    ok("predict", "later.skops", "more.csv")
+
+
+def test_clicks_and_ratings_are_not_confused(ratings) -> None:
+    ratings.to_csv("r.csv", index=False)
+    assert "--feedback implicit, for clicks" in fails(2, "fit", "r.csv", *TRIPLETS[:-2])
+    assert "belongs to --feedback" in fails(2, "fit", "r.csv", *TRIPLETS, "--confidence", 3)
+    clicks = (*TRIPLETS, "--feedback", "implicit")
+    assert "give one of auto, als" in fails(2, "fit", "r.csv", *clicks, "--solver", "gibbs")
+    assert "--confidence is" in fails(2, "fit", "r.csv", *clicks, "--confidence", -3)
+    assert "belong to --model completion" in fails(2, "fit", "r.csv", "--feedback", "implicit")

@@ -462,3 +462,113 @@ def test_users_and_items_never_seen_are_predicted(named):
     assert np.isfinite(unknown).all()
     _, std = named.predict(["007", "nobody"], ["film 3", "no film"], return_std=True)
     assert std[1] > std[0]
+
+
+def test_a_new_user_whose_id_comes_before_all_others() -> None:
+    """Known ids were searched as if they were sorted, and those added later are not."""
+    model = PartialSVD(1, solver="als", random_state=0).fit(["m", "n"], ["x", "y"], [1.0, 2.0])
+    later = model.fold_in(["a"], ["x"], [2.0])
+    assert later.users_.tolist() == ["m", "n", "a"]
+    assert later.recommend("a", n=1)[0].tolist() == ["y"]
+    assert later.fold_in(["a"], ["y"], [1.0]).shape_ == (3, 2)
+
+
+# Implicit feedback
+
+
+@pytest.fixture(scope="module")
+def clicked():
+    """Users of four kinds who click on items of theirs: ids, and how often."""
+    rng = np.random.default_rng(0)
+    users = rng.integers(0, 40, 900)
+    items = users % 4 * 10 + rng.integers(0, 10, 900)
+    return np.char.add("u", users.astype(str)), np.char.add("i", items.astype(str))
+
+
+@pytest.fixture(scope="module")
+def liked(clicked):
+    model = PartialSVD(5, feedback="implicit", validation_fraction=0.1, random_state=0)
+    return model.fit(*clicked)
+
+
+def test_clicks_recommend_what_users_of_a_kind_like(liked, clicked) -> None:
+    items, scores = liked.recommend("u3", n=2, exclude_known=False)
+    assert all(int(item[1:]) // 10 == 3 for item in items)
+    assert 0.0 < scores[1] <= scores[0] < 1.2
+    near, _ = liked.similar("i12", n=5)
+    assert all(int(item[1:]) // 10 == 1 for item in near)
+    known = {item for user, item in zip(*clicked, strict=True) if user == "u3"}
+    assert not known & {*liked.recommend("u3", n=5)[0].tolist()}
+    assert liked.held_out_ndcg_ > 0.3
+    assert liked.report_.method == "als"
+    assert any("sum" in note for note in liked.report_.notes)
+    assert (liked.alpha_, liked.confidence_) in [trial[:2] for trial in liked.trials_]
+
+
+def test_clicks_are_added_up(clicked) -> None:
+    users, items = clicked
+    options = {"feedback": "implicit", "alpha": 5.0, "confidence": 2.0, "random_state": 0}
+    one_by_one = PartialSVD(3, **options).fit(users, items)
+    pairs, counts = np.unique(np.column_stack(clicked), axis=0, return_counts=True)
+    at_once = PartialSVD(3, **options).fit(pairs, counts)
+    np.testing.assert_array_equal(one_by_one.U_, at_once.U_)
+    zeros = np.concatenate([counts, [0]])
+    with_zero = PartialSVD(3, **options).fit(np.vstack([pairs, ["u0", "i39"]]), zeros)
+    np.testing.assert_array_equal(with_zero.U_, at_once.U_)
+
+
+def test_new_clicks_of_new_and_known_users(liked) -> None:
+    later = liked.fold_in(["new", "new", "u3", "u3"], ["i1", "i2", "i11", "i12"])
+    items, _ = later.recommend("new", n=3)
+    assert all(int(item[1:]) < 10 for item in items)
+    row = later.users_.tolist().index("u3")
+    known = later.known_columns_[later.known_starts_[row] : later.known_starts_[row + 1]]
+    assert {"i11", "i12"} <= {*later.items_[known].tolist()}
+    assert "new" not in liked.users_
+
+
+def test_clicks_of_a_known_user_again_change_nothing_but_the_count(clicked) -> None:
+    options = {"feedback": "implicit", "alpha": 5.0, "confidence": 2.0, "random_state": 0}
+    model = PartialSVD(3, **options).fit(*clicked)
+    later = model.fold_in([clicked[0][0]], [clicked[1][0]])
+    assert later.known_values_.sum() == model.known_values_.sum() + 1
+    assert len(later.known_columns_) == len(model.known_columns_)
+
+
+def test_clicks_by_index(clicked) -> None:
+    pairs = np.array([[int(u[1:]), int(i[1:])] for u, i in zip(*clicked, strict=True)])
+    options = {"feedback": "implicit", "alpha": 5.0, "confidence": 2.0, "random_state": 0}
+    model = PartialSVD(3, shape=(50, 45), **options).fit(pairs)
+    assert model.users_ is None
+    assert model.shape_ == (50, 45)
+    items, _ = model.recommend([3, 49], n=4, exclude_known=False)
+    assert (items[0] // 10 == 3).all()
+    assert model.fold_in(pairs[:1]).known_values_.sum() == model.known_values_.sum() + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feedback": "none"}, "feedback='none'"),
+        ({"feedback": "implicit", "solver": "gibbs"}, 'fitted by "als"'),
+        ({"feedback": "implicit", "confidence": -1.0}, "above 0"),
+        ({"feedback": "implicit", "confidence": "high"}, "confidence='high'"),
+        ({"confidence": 2.0}, 'belongs to feedback="implicit"'),
+    ],
+)
+def test_settings_that_make_no_sense(options, message, clicked) -> None:
+    with pytest.raises(ValueError, match=message):
+        PartialSVD(3, **options).fit(*clicked, np.ones(900))
+
+
+def test_counts_have_no_sign(clicked) -> None:
+    with pytest.raises(ValueError, match="counts holds 900 negative ones"):
+        PartialSVD(3, feedback="implicit").fit(*clicked, -np.ones(900))
+    with pytest.raises(ValueError, match="give users"):
+        PartialSVD(3).fit(clicked[0])
+
+
+def test_clicks_are_saved(liked, tmp_path) -> None:
+    pinvlearn.save(liked, tmp_path / "clicks.skops")
+    again = pinvlearn.load(tmp_path / "clicks.skops")
+    np.testing.assert_array_equal(again.recommend("u5")[0], liked.recommend("u5")[0])

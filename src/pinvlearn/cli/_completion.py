@@ -26,18 +26,24 @@ VALIDATED = 0.1
 def read_triplets(
     path: Path,
     names: Sequence[str],
-    value: str,
+    value: str | None,
     reading: Reading,
     note: Note,
     *,
     needed: bool = True,
 ) -> pd.DataFrame:
-    """Ids as they are written and values as floats; lines without what is needed are counted."""
-    wanted = [*names, value]
+    """Ids as they are written and values as floats; lines without what is needed are counted.
+
+    Without a column of values every line is a click.
+    """
+    wanted = [*names, *([value] if value else [])]
     if len(set(wanted)) < len(wanted):
-        raise UserError(f"--row, --col and --value name the columns {listed(wanted)}.", USAGE)
+        raise UserError(
+            f"--row, --col and --value name the columns {listed(wanted)}; give each once.", USAGE
+        )
     where = source(path, READERS, reading)
-    frame = _texts(where, wanted if needed else names, [] if needed else [value], note)
+    optional = [] if needed or not value else [value]
+    frame = _texts(where, wanted if needed else names, optional, note)
     bad = frame[list(names)].isna().any(axis=1)
     if value in frame:
         plain = frame[value]
@@ -48,7 +54,7 @@ def read_triplets(
     if bad.any():
         note(
             f"{int(bad.sum())} of {len(frame)} lines lack an id"
-            + (" or a finite value" if needed else "")
+            + (" or a finite value" if needed and value else "")
             + f" and are left out, first number {int(np.argmax(bad)) + 1}"
         )
         frame = frame[~bad]
@@ -116,7 +122,7 @@ def _check_names(wanted: Sequence[str], there: Sequence[str]) -> None:
 def fit(
     path: Path,
     names: tuple[str, str],
-    value: str,
+    value: str | None,
     options: dict[str, Any],
     reading: Reading,
     note: Note,
@@ -130,7 +136,7 @@ def fit(
     if len(frame) > 1 / VALIDATED:
         model.set_params(validation_fraction=VALIDATED)
     start = time.perf_counter()
-    model.fit(users, items, frame[value].to_numpy())
+    model.fit(users, items, frame[value].to_numpy() if value else None)
     seconds = time.perf_counter() - start
     for message in model.report_.notes:
         note(message)
@@ -144,8 +150,11 @@ def fit(
         "rank": int(model.rank),
         "training_rmse": float(model.training_rmse_[-1]),
     }
-    if hasattr(model, "held_out_rmse_"):
-        said["held_out_rmse"] = model.held_out_rmse_
+    if model.confidence_ is not None:
+        said |= {"alpha": model.alpha_, "confidence": model.confidence_}
+    for name in ("held_out_rmse", "held_out_ndcg"):
+        if hasattr(model, f"{name}_"):
+            said[name] = getattr(model, f"{name}_")
     said |= {
         "fit_seconds": round(seconds, 3),
         "solved_by": f"{model.report_.method}: {model.report_.reason}",
@@ -176,7 +185,7 @@ def names_of(model: PartialSVD) -> tuple[str, str]:
 
 def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: Note) -> pd.DataFrame:
     """Ids and predictions for every usable line; unknown ids are counted."""
-    names, value = names_of(model), recipe_of(model).target or "value"
+    names, value = names_of(model), recipe_of(model).target
     frame = read_triplets(path, names, value, reading, note, needed=False)
     truth = frame.pop(value) if value in frame else None
     for name, known in zip(names, ids_of(model), strict=True):
@@ -191,7 +200,7 @@ def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: No
         frame["prediction"], frame["std"] = model.predict(users, items, return_std=True)
     else:
         frame["prediction"] = model.predict(users, items)
-    if truth is not None and np.isfinite(truth).any():
+    if truth is not None and model.confidence_ is None and np.isfinite(truth).any():
         gap = (frame["prediction"] - truth)[np.isfinite(truth)]
         error = float(np.sqrt(np.mean(gap**2)))
         note(f"RMSE {error:.4g} on {len(gap)} lines, by the values in {value!r}")
@@ -253,10 +262,10 @@ def update(path: Path, data: Path, out: Path, reading: Reading, note: Note) -> d
     # Whoever else updates the model waits until these ratings are in it.
     with written_whole(out, lambda: note(f"waiting for who is writing {out}")) as draft:
         model = load(path)
-        names, value = names_of(model), recipe_of(model).target or "value"
+        names, value = names_of(model), recipe_of(model).target
         frame = read_triplets(data, names, value, reading, note)
         repeated = frame.duplicated(list(names), keep="last")
-        if repeated.any():
+        if repeated.any() and model.confidence_ is None:
             note(f"{int(repeated.sum())} lines repeat a pair; the last of each counts")
             frame = frame[~repeated]
         unknown = ~frame[names[1]].isin(ids_of(model)[1].tolist())
@@ -269,7 +278,7 @@ def update(path: Path, data: Path, out: Path, reading: Reading, note: Note) -> d
         if frame.empty:
             raise UserError(f"{data} has no rating of a {names[1]} that the model knows.")
         users, items = (frame[name].to_numpy(dtype=str) for name in names)
-        later = model.fold_in(users, items, frame[value].to_numpy())
+        later = model.fold_in(users, items, frame[value].to_numpy() if value else None)
         write_model(later, draft)
     return {
         "model": type(later).__name__,

@@ -120,6 +120,14 @@ def fit(
     row: Column = None,
     col: Column = None,
     value: Column = None,
+    feedback: Annotated[
+        Literal["explicit", "implicit"] | None,
+        typer.Option(help="Of a completion model.", show_default="explicit"),
+    ] = None,
+    confidence: Annotated[
+        str | None,
+        typer.Option(help="Weight of a click: a number, or auto.", show_default="auto"),
+    ] = None,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -130,7 +138,8 @@ def fit(
     Columns of numbers are standardised, other columns one-hot encoded, missing values filled in,
     dates taken as days; what is done to columns is said.
     --model completion learns a table of which DATA lists some cells: --row and --col name them,
-    --value is what they hold. --model fastpi learns any number of labels per row, from text of the
+    --value is what they hold; with --feedback implicit DATA lists clicks, and --value, which may be
+    left out, counts them. --model fastpi learns any number of labels per row, from text of the
     Extreme Classification repository (.txt), multi-label LIBSVM or .npz.
     """
     from pinvlearn.cli import _columns, _data, _model
@@ -155,12 +164,21 @@ def fit(
         if any(others):
             raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
         check_same_model(out, "PartialSVD", force=force)
+        options["feedback"] = feedback or "explicit"
+        if confidence is not None:
+            if feedback != "implicit":
+                raise UserError("--confidence belongs to --feedback implicit.", USAGE)
+            weight = number_or_word("--confidence", confidence, ("auto",), positive=True)
+            options["confidence"] = weight
         _complete(
             data, (row, col, value), out, options, as_read(encoding, decimal, missing), output
         )
         return
-    if row or col or value:
-        raise UserError("--row, --col and --value belong to --model completion.", USAGE)
+    if row or col or value or feedback or confidence:
+        raise UserError(
+            "--row, --col, --value, --feedback and --confidence belong to --model completion.",
+            USAGE,
+        )
     if like is not None:
         _refuse_beside_like(context)
         _fit_like(like, data, target, out, as_read(encoding, decimal, missing), force, output)
@@ -297,18 +315,20 @@ def _complete(
     from pinvlearn.learners._completing import SOLVERS
     from pinvlearn.persistence import save
 
-    check_word("--solver", options["solver"], ("auto", *SOLVERS))
+    clicks = options["feedback"] == "implicit"
+    check_word("--solver", options["solver"], ("auto", "als") if clicks else ("auto", *SOLVERS))
     row, col, value = columns
-    if not row or not col or not value:
+    if not row or not col or not (value or clicks):
         raise UserError(
             "--model completion needs the columns of rows, columns and values: --row, --col and "
-            "--value.",
+            "--value (or --feedback implicit, for clicks without values).",
             USAGE,
         )
     size = options["size"]
     if isinstance(size, str):
         raise UserError(f"--size {size} belongs to rbf and elm, not to --model completion.", USAGE)
-    used = {"rank": size, **{name: options[name] for name in ("alpha", "solver", "random_state")}}
+    names = ("alpha", "solver", "feedback", "confidence", "random_state")
+    used = {"rank": size, **{name: options[name] for name in names if name in options}}
     with ticking("fitting", quiet=output.quiet):
         found, said = _completion.fit(data, (row, col), value, used, reading, output.note)
     save(found, out)

@@ -87,14 +87,14 @@ def rows_of_entries(entries: Entries, rows: IntArray) -> Entries:
 
 
 def merged(
-    rows: IntArray, cols: IntArray, values: Array, n_cols: int
+    rows: IntArray, cols: IntArray, values: Array, n_cols: int, *, summed: bool = False
 ) -> tuple[IntArray, IntArray, Array]:
-    """One value for each place: the mean of repeated ones."""
+    """One value for each place: the mean of repeated ones, or their sum."""
     places, first, counts = np.unique(rows * n_cols + cols, return_inverse=True, return_counts=True)
     if len(places) == len(rows):
         return rows, cols, values
-    means = np.bincount(first, weights=values) / counts
-    return places // n_cols, places % n_cols, means
+    sums: Array = np.bincount(first, weights=values).astype(np.float64)
+    return places // n_cols, places % n_cols, sums if summed else sums / counts
 
 
 def both_ways(

@@ -165,9 +165,7 @@ class Completed:
         self.check()
         count, d, m = len(new.starts) - 1, self.rows.shape[2], self.shape[0]
         places = np.arange(m, m + count) if places is None else places
-        more = max(0, int(places.max(initial=-1)) + 1 - m)
-        added = np.zeros((self.n_sets, more, d), dtype=self.rows.dtype)
-        rows = np.concatenate([self.rows[:, :-1], added, self.rows[:, -1:]], axis=1)
+        solved = np.empty((self.n_sets, count, d), dtype=self.rows.dtype)
         draws, out = np.zeros((count, d)), np.zeros((count, d))
         for s in range(self.n_sets):
             if self.n_sets > 1:
@@ -177,5 +175,14 @@ class Completed:
             )
             others = self.cols[s].astype(np.float64)
             update(run, new, others, self.biases, prior, out, draws)
-            rows[s, places] = out
+            solved[s] = out
+        return self.placed(solved, places)
+
+    def placed(self, solved: Array, places: IntArray) -> Completed:
+        """The same with solutions of each set at some places, or beyond the last row."""
+        m = self.shape[0]
+        more = max(0, int(places.max(initial=-1)) + 1 - m)
+        added = np.zeros((self.n_sets, more, self.rows.shape[2]), dtype=self.rows.dtype)
+        rows = np.concatenate([self.rows[:, :-1], added, self.rows[:, -1:]], axis=1)
+        rows[:, places] = solved
         return replace(self, rows=rows)

@@ -20,6 +20,13 @@ from pinvlearn.completion.als import (
 from pinvlearn.completion.completed import Completed
 from pinvlearn.completion.descent import Descent, factor_at_a_time
 from pinvlearn.completion.gibbs import gibbs
+from pinvlearn.completion.implicit import (
+    Clicks,
+    Trial,
+    chosen_settings,
+    extra_confidence,
+    implicit_als,
+)
 
 ALPHAS = np.array([0.3, 0.18, 0.12, 0.08, 0.05, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001])
 """Penalties per entry, of entries with unit variance, among which "auto" chooses: MovieLens wants
@@ -33,6 +40,9 @@ DESCENT = {"init": 0.1, "learning_rate": 0.02, "min_improvement": 1e-5}
 of biases, in half the epochs."""
 
 ITERATIONS = {"descent": 100, "als": 30, "gibbs": 120}
+CLICK_ITERATIONS = 15
+"""Of implicit feedback: what comes after changes the ranking no more."""
+
 DESCENT_UPDATES = 10_000
 """Updates of a factor's typical entry that a descent needs: rows with fewer than a hundred entries
 get more epochs than the above."""
@@ -66,6 +76,7 @@ class Fitted(NamedTuple):
     path: tuple[Array, Array] | None
     rmse: Array
     passes: int
+    confidence: float | None = None
 
 
 def fit_als(problem: Problem, mean: float, scale: float) -> Fitted:
@@ -159,6 +170,50 @@ def fit_gibbs(problem: Problem, mean: float, scale: float) -> Fitted:
         chain.priors[0].per_entry,
     )
     return Fitted(completed, None, None, chain.rmse, 2 * sweeps)
+
+
+def fit_clicks(
+    problem: Problem, confidence: float | None, threads: int | None
+) -> tuple[Fitted, list[Trial]]:
+    """Implicit feedback: `values` are counts, and every other cell is one without clicks."""
+    m, n = (size - 1 for size in problem.shape)  # nobody knows what was never seen
+
+    def fit(sides: Any, alpha: float, most: int) -> Clicks:
+        rng = np.random.default_rng(seed)
+        return implicit_als(sides, problem.rank, alpha, max_iter=most, rng=rng, threads=threads)
+
+    seed = problem.rng.integers(2**63)
+    entries = (problem.rows, problem.cols, problem.values)
+    alphas = None if problem.alpha is None else np.atleast_1d(problem.alpha)
+    tried: list[Trial] = []
+    if confidence is None or alphas is None or len(alphas) > 1:
+        best, tried = chosen_settings(
+            *entries,
+            (m, n),
+            lambda sides, alpha: fit(sides, alpha, PATH_ITERATIONS),
+            alphas,
+            confidence,
+            problem.rng.spawn(1)[0],
+        )
+        alpha, confidence = best.alpha, best.confidence
+    else:
+        alpha = float(alphas[0])
+    extra = extra_confidence(problem.values, confidence)
+    found = fit(both_ways(*entries[:2], extra, (m, n)), alpha, problem.iterations)
+    d = problem.rank
+    completed = Completed(
+        np.vstack([found.rows, found.rows.mean(axis=0)])[None],
+        np.vstack([found.cols, np.zeros((1, d), dtype=np.float32)])[None],
+        False,
+        0.0,
+        1.0,
+        np.ones(1),
+        (alpha * np.eye(d) + found.cols.T.astype(float) @ found.cols)[None],
+        np.zeros((1, d)),
+        np.zeros(d),
+    )
+    passes = 2 * len(found.loss)
+    return Fitted(completed, alpha, None, found.loss, passes, confidence), tried
 
 
 SOLVERS: dict[str, Callable[[Problem, float, float], Fitted]] = {

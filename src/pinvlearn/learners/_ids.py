@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import IntArray
+from pinvlearn._core.arrays import Array, IntArray
 
 WORDS = {"U": "strings", "i": "integers", "u": "integers", "f": "floats", "b": "truth values"}
 
@@ -55,9 +55,58 @@ def places_of(name: str, known: Any, ids: Any) -> IntArray:
     if (known.dtype.kind == "U") != (ids.dtype.kind == "U") and len(ids):
         mine, theirs = (WORDS.get(array.dtype.kind, "others") for array in (ids, known))
         raise ValueError(f"{name} are {mine}, and were {theirs} in fit; give them as they were.")
-    at = np.minimum(np.searchsorted(known, ids), max(len(known) - 1, 0))
+    # Ids that came later stand at the end.
+    order = None if np.all(known[:-1] <= known[1:]) else np.argsort(known)
+    at = np.minimum(np.searchsorted(known, ids, sorter=order), max(len(known) - 1, 0))
+    at = at if order is None else order[at]
     found = known[at] == ids if len(known) else np.zeros(len(ids), dtype=bool)
     return np.where(found, at, -1)
+
+
+def with_counts(users: Any, items: Any) -> tuple[Any, Any, Any]:
+    """Users, items and counts of implicit feedback, or pairs, counts and None."""
+    if np.ndim(users) == 2:
+        return users, np.ones(len(users)) if items is None else items, None
+    if items is None:
+        raise ValueError("give users and items, or pairs of them; counts may follow.")
+    return users, items, np.ones(len(np.atleast_1d(users)))
+
+
+def counted(users: Any, items: Any, counts: Array) -> tuple[Any, Any, Array]:
+    """Entries with a count; those without are like all others that are not there."""
+    if (counts < 0.0).any():
+        raise ValueError(
+            f"counts holds {int((counts < 0.0).sum())} negative ones, first {counts.min():g}. "
+            'Clicks are counted from 0; ratings with a sign are feedback="explicit".'
+        )
+    some = counts > 0.0
+    return users[some], items[some], counts[some]
+
+
+def triplets(users: Any, items: Any, ratings: Any) -> tuple[Any, Any, Any]:
+    """Ids and values, of triplets or of pairs and values."""
+    if ratings is None:
+        pairs = np.asarray(users)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(
+                f"pairs has shape {pairs.shape}; give an array of shape (n, 2), the user and the "
+                "item of each value, or users, items and ratings."
+            )
+        users, items, ratings = pairs[:, 0], pairs[:, 1], items
+    return as_ids("users", users), as_ids("items", items), ratings
+
+
+def known_places(name: str, known: Any, ids: Any) -> IntArray:
+    """Places of ids that must be known."""
+    wanted = as_ids(name, ids)
+    places = places_of(name, known, wanted)
+    unknown = wanted[places < 0]
+    if len(unknown):
+        raise ValueError(
+            f"{len(unknown)} of {len(wanted)} {name} are unknown to the model, first "
+            f"{unknown.tolist()[0]!r}; it knows {len(known)}. Fit it with them, or leave them out."
+        )
+    return places
 
 
 def _is_missing(cell: Any) -> bool:

@@ -28,11 +28,30 @@ from pinvlearn._validation import (
     generator,
 )
 from pinvlearn.completion.als import Entries, entries_of, merged, row_runner, rows_of_entries
-from pinvlearn.learners._completing import BURN_IN, ITERATIONS, SOLVERS, Fitted, Problem
-from pinvlearn.learners._ids import as_ids, learned, places_of
+from pinvlearn.completion.completed import Completed
+from pinvlearn.completion.implicit import Trial, extra_confidence, ranking_score, solved_rows
+from pinvlearn.learners._completing import (
+    BURN_IN,
+    CLICK_ITERATIONS,
+    ITERATIONS,
+    SOLVERS,
+    Fitted,
+    Problem,
+    fit_clicks,
+)
+from pinvlearn.learners._ids import (
+    as_ids,
+    counted,
+    known_places,
+    learned,
+    places_of,
+    triplets,
+    with_counts,
+)
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.report import Report, Stopwatch
 
+FEEDBACK = ("explicit", "implicit")
 MOST_FLOPS, MOST_SAMPLE_BYTES = 2e12, 2**29
 """Up to where "auto" takes the draws: a few minutes on one core, and half a GiB."""
 
@@ -45,7 +64,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
 
     a_ij ≈ mean + b_i + c_j + u_i·v_j, fitted to the known entries alone: readings of sensors at
     times, doses and responses as well.  Users (rows) and items (columns) go by ids of any type, or
-    by their indices.
+    by their indices.  With ``feedback="implicit"`` entries are clicks, plays or purchases, and what
+    is not among them counts as well.
 
     Parameters
     ----------
@@ -58,22 +78,32 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         - "descent": the original's descent, factor after factor [LingPipe], on what biases leave.
         - "auto": "gibbs" unless a penalty is given or the data are very large; `report_` says
           which and why.
+    feedback : {"explicit", "implicit"}, default="explicit"
+        - "explicit": entries are values, and nothing is known of other cells.
+        - "implicit": entries are counts of clicks, 1 each where none are given.  All cells are
+          fitted, 1 where there is a count and 0 elsewhere, the former with weight
+          1 + confidence·log₂(1 + count) [HKV08]; by "als", without biases.
+    confidence : "auto" or float, default="auto"
+        What a click weighs beyond a cell without one; "auto" chooses, together with `alpha`, by
+        the ranking of a tenth of the entries held out.  Of implicit feedback only.
     biases : bool, default=True
         Give every row and column an offset.
     alpha : "auto", float or array, default="auto"
         Penalty per known entry of "als" (which counts 25 more for every row and column) and
         "descent", as in `partial_svd`; "auto" chooses on a tenth of the entries held out, an array
-        is a path to choose from.  "gibbs" finds its own.
+        is a path to choose from.  "gibbs" finds its own.  Of implicit feedback, the ridge of every
+        row and column.
     shape : (int, int), optional
         Rows and columns of entries given by indices; by default the largest say.
     max_iter : int, optional
-        Iterations of "als" (30), sweeps of "gibbs" (120, of which a sixth are burn-in), epochs of
-        each factor of "descent" (100; up to 1000 where rows have few entries).
+        Iterations of "als" (30; 15 of implicit feedback), sweeps of "gibbs" (120, of which a sixth
+        are burn-in), epochs of each factor of "descent" (100; up to 1000 where rows have few
+        entries).
     n_samples : int, default=100
         Draws of "gibbs" that are kept at most.
     validation_fraction : float, optional
-        Share of the entries that a first fit leaves out, to tell the error in `held_out_rmse_`;
-        it takes as long again.
+        Share of the entries that a first fit leaves out, to tell the error in `held_out_rmse_`,
+        or the ranking in `held_out_ndcg_`; it takes as long again.
     clip : bool, default=True
         Keep predictions within the range of the values that were seen.
     n_jobs : int, default=None
@@ -96,16 +126,24 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         Penalty used; None for "gibbs".
     alphas_, validation_rmse_ : arrays
         The penalties it was chosen from and their errors on held-out entries, where it was chosen.
+    confidence_ : float or None
+        Weight of a click that was used; None for explicit feedback.
+    trials_ : list of (alpha, confidence, score)
+        What implicit feedback was tried with, and the mean NDCG at 10 of entries held out.
     training_rmse_ : array
-        After each iteration or sweep ("descent": at the end).
+        After each iteration or sweep ("descent": at the end); of implicit feedback, the root of the
+        weighted squared error for each cell.
     held_out_rmse_ : float
         Error on the entries that were left out, where `validation_fraction` says so.
+    held_out_ndcg_ : float
+        The same of implicit feedback: how high the left-out items stand in each user's list of ten.
     shape_ : (int, int)
     report_ : Report
 
     Notes
     -----
-    ``fit(users, items, ratings)`` takes ids; repeated ratings of an item by a user are averaged.
+    ``fit(users, items, ratings)`` takes ids; repeated ratings of an item by a user are averaged,
+    and counts of clicks are added up.
     ``fit(pairs, values)``, the form of scikit-learn's model selection, takes an array of shape
     (n, 2): ids, or indices if they are integers.  Its checks for feature tables do not apply.
 
@@ -114,10 +152,13 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     draws (float32) of "gibbs".  The first fit in a fresh installation compiles for a few seconds.
 
     Deviations: "descent" is [LingPipe]'s descent on the residuals of penalised biases, where the
-    original has none.  "gibbs" adds biases and draws the noise to [SM08].
+    original has none.  "gibbs" adds biases and draws the noise to [SM08].  Implicit feedback is
+    solved by conjugate gradients, in single precision; [HKV08] solves exactly.
 
     References
     ----------
+    [HKV08] Y. Hu, Y. Koren, C. Volinsky (2008). Collaborative filtering for implicit feedback
+    datasets. ICDM.
     [LingPipe] B. Carpenter, com.aliasi.matrix.SvdMatrix, LingPipe 4.0.0.
     [SM08] R. Salakhutdinov, A. Mnih (2008). Bayesian probabilistic matrix factorization using
     Markov chain Monte Carlo. ICML.
@@ -143,6 +184,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         rank: int = 10,
         *,
         solver: str = "auto",
+        feedback: str = "explicit",
+        confidence: Any = "auto",
         biases: bool = True,
         alpha: Any = "auto",
         shape: tuple[int, int] | None = None,
@@ -155,6 +198,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     ) -> None:
         self.rank = rank
         self.solver = solver
+        self.feedback = feedback
+        self.confidence = confidence
         self.biases = biases
         self.alpha = alpha
         self.shape = shape
@@ -165,7 +210,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, users: Any, items: Any, ratings: Any = None) -> PartialSVD:
+    def fit(self, users: Any, items: Any = None, ratings: Any = None) -> PartialSVD:
         """Learn from known entries.
 
         Parameters
@@ -175,7 +220,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         items : array of shape (n,)
             Ids; or, after pairs, the value of each.
         ratings : array of shape (n,), optional
-            The value of each user and item.
+            The value of each user and item.  Counts of implicit feedback may be left out.
 
         Returns
         -------
@@ -193,43 +238,54 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         if rank is None:
             raise ValueError(f"rank=None: give an integer in 1 … {min(shape)}.")
         solver, reason, alpha = self._choose(len(values), shape, rank)
+        clicks = self.feedback == "implicit"
+        confidence = self._checked_confidence()
+        trials: list[Trial] = []
         given = check_count("max_iter", self.max_iter, least=1)
         rng, svd_rng, fold_rng, held_rng = generator(self.random_state).spawn(4)
-        run = row_runner(check_jobs(self.n_jobs))
+        jobs = check_jobs(self.n_jobs)
         samples = check_count("n_samples", self.n_samples, least=1) or 1
+        most = (CLICK_ITERATIONS if clicks else ITERATIONS[solver]) if given is None else given
 
         def solved(part: Any, rng: np.random.Generator) -> Fitted:
-            return SOLVERS[solver](
-                Problem(
-                    rows[part],
-                    cols[part],
-                    (values[part] - mean) / scale,
-                    (shape[0] + 1, shape[1] + 1),  # the last of each is one that is never seen
-                    rank,
-                    bool(self.biases),
-                    alpha,
-                    ITERATIONS[solver] if given is None else given,
-                    given is None,
-                    samples,
-                    rng,
-                    run,
-                ),
-                mean,
-                scale,
+            problem = Problem(
+                rows[part],
+                cols[part],
+                (values[part] - mean) / scale,
+                (shape[0] + 1, shape[1] + 1),  # the last of each is one that is never seen
+                rank,
+                bool(self.biases),
+                alpha,
+                most,
+                given is None,
+                samples,
+                rng,
+                row_runner(jobs),
             )
+            if not clicks:
+                return SOLVERS[solver](problem, mean, scale)
+            found, trials[:] = fit_clicks(problem, confidence, jobs)
+            return found
 
-        mean, scale = float(values.mean()), float(values.std())
+        mean, scale = (0.0, 1.0) if clicks else (float(values.mean()), float(values.std()))
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
-        self.value_range_ = (float(values.min()), float(values.max()))
+        lowest, highest = (0.0, 1.0) if clicks else (float(values.min()), float(values.max()))
+        self.value_range_ = (lowest, highest)
         watch = Stopwatch()
         # The products left to BLAS are small; one thread for them keeps the bits and the cores.
         with one_blas_thread():
             if self.validation_fraction is not None:
                 with watch("validation"):
                     held = self._held_out(len(values), held_rng)
-                    first = solved(~held, held_rng).completed.predict(rows[held], cols[held])[0]
-                    gap = self._clipped(first) - values[held]
-                    self.held_out_rmse_ = float(np.sqrt(np.mean(gap**2)))
+                    first = solved(~held, held_rng).completed
+                    if clicks:
+                        parts = ((rows[part], cols[part], values[part]) for part in (~held, held))
+                        known, left = (entries_of(*part, shape[0]) for part in parts)
+                        U, V = first.rows[0, :-1], first.cols[0, :-1]
+                        self.held_out_ndcg_ = ranking_score(U, V, known, left)
+                    else:
+                        gap = self._clipped(first.predict(rows[held], cols[held])[0]) - values[held]
+                        self.held_out_rmse_ = float(np.sqrt(np.mean(gap**2)))
             with watch("fit"):
                 fitted = solved(slice(None), rng)
             with watch("svd"):
@@ -238,14 +294,18 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.U_, self.singular_values_, self.components_ = factors.U, factors.s, factors.Vt
         self.row_biases_, self.column_biases_ = fitted.completed.mean_biases()
         self.alpha_, self.training_rmse_ = fitted.alpha, fitted.rmse * scale
+        self.confidence_ = fitted.confidence
+        if trials:
+            self.trials_ = [tuple(trial) for trial in trials]
         if fitted.path is not None:
             self.alphas_, self.validation_rmse_ = fitted.path
         self._remember(entries_of(rows, cols, values, shape[0]))
         self.fold_seed_ = int(fold_rng.integers(2**31))
         self.n_features_in_ = 2
-        notes = _notes(fitted.completed.n_sets, ITERATIONS[solver] if given is None else given)
+        notes = _notes(fitted.completed.n_sets, most)
         if repeated:
-            notes = (*notes, f"{repeated} ratings repeat a user and an item; their mean is used")
+            what = "sum" if clicks else "mean"
+            notes = (*notes, f"{repeated} ratings repeat a user and an item; their {what} is used")
         self.report_ = Report(
             solver,
             reason,
@@ -260,24 +320,35 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     ) -> tuple[IntArray, IntArray, Array, tuple[int, int], int]:
         """Places, values and shape of all entries, sorted; and how many ids repeat others'."""
         self.users_ = self.items_ = None
+        clicks = check_choice("feedback", self.feedback, FEEDBACK) == "implicit"
+        if clicks and ratings is None:
+            users, items, ratings = with_counts(users, items)
+        elif items is None:
+            raise ValueError("give users, items and ratings, or pairs and the value of each.")
         if ratings is None and (pairs := np.asarray(users)).dtype.kind in "iufb":
             rows, cols = check_pairs(pairs)
-            values = check_values(items)
+            values, count = check_values(items), len(rows)
+            if clicks:
+                check_lengths(rows, cols, values)
+                top = int(cols.max(initial=0)) + 1
+                rows, cols, values = merged(*counted(rows, cols, values), top, summed=True)
             largest = (int(rows.max()) + 1, int(cols.max()) + 1) if len(rows) else (1, 1)
             shape = largest if self.shape is None else check_shape(self.shape)
-            return *check_triplets(rows, cols, values, shape), 0
-        users, items, values = _triplets(users, items, ratings)
+            return *check_triplets(rows, cols, values, shape), count - len(values)
+        users, items, values = triplets(users, items, ratings)
         values = check_values(values)
         if self.shape is not None:
             raise ValueError(
                 f"shape={self.shape!r} is for entries given by indices; ids tell it themselves."
             )
         check_lengths(users, items, values)
+        if clicks:
+            users, items, values = counted(users, items, values)
         self.users_, rows = learned(users)
         self.items_, cols = learned(items)
         shape = (max(1, len(self.users_)), max(1, len(self.items_)))
         count = len(values)
-        rows, cols, values = merged(rows, cols, values, shape[1])
+        rows, cols, values = merged(rows, cols, values, shape[1], summed=clicks)
         return *check_triplets(rows, cols, values, shape), count - len(values)
 
     def _held_out(self, count: int, rng: np.random.Generator) -> Any:
@@ -307,6 +378,13 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         """Method, reason and checked alpha."""
         solver = check_choice("solver", self.solver, ("auto", *SOLVERS))
         alpha = check_alpha(self.alpha)
+        if self.feedback == "implicit":
+            if solver not in ("auto", "als"):
+                raise ValueError(
+                    f'solver={self.solver!r}: feedback="implicit" is fitted by "als"; leave solver '
+                    'at "auto".'
+                )
+            return "als", "feedback is implicit, and every cell counts", alpha
         if solver == "gibbs" and alpha is not None:
             raise ValueError(
                 f'alpha={self.alpha!r}: solver="gibbs" finds its own regularisation; leave alpha '
@@ -321,6 +399,18 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         if flops > MOST_FLOPS or kept > MOST_SAMPLE_BYTES:
             return "als", "the draws of gibbs would take long, or much memory", alpha
         return "gibbs", "best accuracy, and affordable at this size", alpha
+
+    def _checked_confidence(self) -> float | None:
+        """None for "auto", or a positive number."""
+        if isinstance(self.confidence, str):
+            check_choice("confidence", self.confidence, ("auto",))
+            return None
+        given = check_number("confidence", self.confidence)
+        if self.feedback != "implicit":
+            raise ValueError(f'confidence={given!r} belongs to feedback="implicit".')
+        if given <= 0.0:
+            raise ValueError(f'confidence={given!r} must be a number above 0, or "auto".')
+        return given
 
     def predict(self, users: Any, items: Any = None, return_std: bool = False) -> Any:
         """Values of users and items, among them such as were never seen.
@@ -337,7 +427,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         Returns
         -------
         values : array of shape (n,)
-            Predicted entries.
+            Predicted entries; of implicit feedback, how much the item is preferred (0 to 1).
         deviations : array of shape (n,)
             Where asked for: that of a new value, from the spread of the draws and the noise.
         """
@@ -360,7 +450,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
             users, items = np.atleast_1d(users), np.atleast_1d(items)
             check_lengths(users, items, users)
             return check_pairs(np.column_stack([users, items]))
-        users, items, _ = _triplets(users, items, None) if items is None else (users, items, None)
+        users, items, _ = triplets(users, items, None) if items is None else (users, items, None)
         users, items = as_ids("users", users), as_ids("items", items)
         check_lengths(users, items, users)
         rows = places_of("users", self.users_, users)
@@ -428,7 +518,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         if self.items_ is None:
             wanted = check_indices("items", np.atleast_1d(items), self.shape_[1])
         else:
-            wanted = _known_places("items", self.items_, items)
+            wanted = known_places("items", self.items_, items)
         n = check_count("n", n, least=1) or 1
         V = self.components_.T * self.singular_values_
         length = np.linalg.norm(V, axis=1, keepdims=True)
@@ -445,7 +535,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
     def _rows_of(self, users: Any) -> IntArray:
         if self.users_ is None:
             return check_indices("users", np.atleast_1d(users), None)
-        return _known_places("users", self.users_, users)
+        return known_places("users", self.users_, users)
 
     def _named(self, places: IntArray, scores: Array, asked: Any) -> tuple[Any, Array]:
         """Ids for the places of items, and one dimension where one thing was asked for."""
@@ -457,7 +547,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         single = asked is not None and np.ndim(asked) == 0
         return (items[0], scores[0]) if single else (items, scores)
 
-    def fold_in(self, users: Any, items: Any, ratings: Any = None) -> PartialSVD:
+    def fold_in(self, users: Any, items: Any = None, ratings: Any = None) -> PartialSVD:
         """A model with further ratings, each user's factors in closed form given the items'.
 
         Parameters
@@ -467,7 +557,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         items : array of shape (n,)
             Ids of items that the model knows; or, after pairs, the value of each.
         ratings : array of shape (n,), optional
-            The value of each user and item; it replaces an older one.
+            The value of each user and item; it replaces an older one, and counts are added to it.
 
         Returns
         -------
@@ -476,28 +566,30 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         m, n = self.shape_
-        ids = self.users_
+        ids, clicks = self.users_, self.confidence_ is not None
+        if clicks and ratings is None:
+            users, items, ratings = with_counts(users, items)
         if ids is None:
             rows, cols = check_pairs(users) if ratings is None else self._places(users, items)
             values = items if ratings is None else ratings
             count = max(m, int(rows.max()) + 1 if len(rows) else 0)
         else:
-            users, items, values = _triplets(users, items, ratings)
+            users, items, values = triplets(users, items, ratings)
             check_lengths(users, items, values)
-            cols = _known_places("items", self.items_, items)
+            cols = known_places("items", self.items_, items)
             rows = places_of("users", ids, users)
             new, codes = learned(users[rows < 0])
             rows = rows.copy()
             rows[rows < 0] = m + codes
             ids, count = np.concatenate([ids, new]), m + len(new)
+        if clicks:
+            rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
         rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
         known = self._with_entries(rows, cols, values, count)
         changed = np.union1d(rows, np.arange(m, count))
         some = rows_of_entries(known, changed)
-        scaled = some._replace(values=(some.values - self.completed_.mean) / self.completed_.scale)
         with one_blas_thread():
-            rng = np.random.default_rng([self.fold_seed_, m])
-            completed = self.completed_.with_rows(scaled, rng, row_runner(1), changed)
+            completed = self._with_rows(some, changed)
         model = copy.copy(self)
         model.users_ = ids
         model.completed_, model.shape_ = completed, completed.shape
@@ -506,17 +598,37 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         safe = np.where(self.singular_values_ > 0.0, self.singular_values_, np.inf)
         model.U_ = np.vstack([self.U_, np.zeros((count - m, self.U_.shape[1]))])
         model.U_[changed] = completed.interactions(changed, self.components_.T) / safe
-        low, high = self.value_range_
-        model.value_range_ = (min(low, float(values.min())), max(high, float(values.max())))
+        if not clicks:
+            low, high = self.value_range_
+            model.value_range_ = (min(low, float(values.min())), max(high, float(values.max())))
         model._remember(known)
         return model
 
+    def _with_rows(self, entries: Entries, places: IntArray) -> Completed:
+        """The completed matrix with rows solved for, given the columns."""
+        if self.confidence_ is not None:
+            extra = extra_confidence(entries.values, self.confidence_)
+            others = self.completed_.cols[0, :-1].astype(np.float64)
+            solved = solved_rows(entries._replace(values=extra), others, self.alpha_ or 0.0)
+            return self.completed_.placed(solved[None], places)
+        scaled = (entries.values - self.completed_.mean) / self.completed_.scale
+        rng = np.random.default_rng([self.fold_seed_, self.shape_[0]])
+        return self.completed_.with_rows(
+            entries._replace(values=scaled), rng, row_runner(1), places
+        )
+
     def _with_entries(self, rows: IntArray, cols: IntArray, values: Array, count: int) -> Entries:
-        """All entries with some new ones, which replace others at the same place."""
+        """All entries with some new ones, which replace others or add to them."""
         m, n = self.shape_
         old_rows = np.repeat(np.arange(m), np.diff(self.known_starts_))
         old = old_rows * n + self.known_columns_.astype(np.int64)
         stays = ~np.isin(old, rows * n + cols)
+        if self.confidence_ is not None:
+            earlier = np.zeros(len(values))
+            at = np.searchsorted(old, rows * n + cols)
+            same = old[np.minimum(at, len(old) - 1)] == rows * n + cols
+            earlier[same] = self.known_values_[at[same]]
+            values = values + earlier
         return entries_of(
             np.concatenate([old_rows[stays], rows]),
             np.concatenate([self.known_columns_[stays].astype(np.int64), cols]),
@@ -529,32 +641,6 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
-
-
-def _triplets(users: Any, items: Any, ratings: Any) -> tuple[Any, Any, Any]:
-    """Ids and values, of triplets or of pairs and values."""
-    if ratings is None:
-        pairs = np.asarray(users)
-        if pairs.ndim != 2 or pairs.shape[1] != 2:
-            raise ValueError(
-                f"pairs has shape {pairs.shape}; give an array of shape (n, 2), the user and the "
-                "item of each value, or users, items and ratings."
-            )
-        users, items, ratings = pairs[:, 0], pairs[:, 1], items
-    return as_ids("users", users), as_ids("items", items), ratings
-
-
-def _known_places(name: str, known: Any, ids: Any) -> IntArray:
-    """Places of ids that must be known."""
-    wanted = as_ids(name, ids)
-    places = places_of(name, known, wanted)
-    unknown = wanted[places < 0]
-    if len(unknown):
-        raise ValueError(
-            f"{len(unknown)} of {len(wanted)} {name} are unknown to the model, first "
-            f"{unknown.tolist()[0]!r}; it knows {len(known)}. Fit it with them, or leave them out."
-        )
-    return places
 
 
 def _best(values: Array, ids: IntArray, scores: Array) -> None:
