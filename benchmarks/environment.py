@@ -24,6 +24,7 @@ PACKAGES = (
     "catboost",
     "xrfm",
     "torch",
+    "implicit",
 )
 
 

@@ -111,6 +111,12 @@ COMPARED = {
         "The first call in an installation compiles, for seconds.",
         "To its best {} times as fast as Surprise; {}",
     ),
+    "speed-implicit": Summary(
+        "implicit",
+        r"At the same settings (.*?); the sum.*(precision at 10 differs.*)",
+        "Choosing ridge and confidence takes ten to twenty fits more than implicit's defaults.",
+        "{}; {}",
+    ),
     "lingpipe-movielens": Summary(
         "Surprise, cmfrec, myFM, cornac",
         r"movielens_100k, rank 10, gibbs: .*",

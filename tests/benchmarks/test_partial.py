@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from benchmarks import cli, data
 from benchmarks.files import load_arrays, random_split
 from benchmarks.speed import completion
+from benchmarks.speed.clicks import objective, quality, split
 
 
 @pytest.fixture
@@ -83,3 +85,19 @@ def test_splits_do_not_overlap():
     train, test = random_split(100, 0)
     assert sorted([*train, *test]) == list(range(100))
     assert len(test) == 10
+
+
+def test_clicks_are_split_judged_and_summed_up():
+    rng = np.random.default_rng(0)
+    clicks = csr_matrix((rng.random((12, 9)) < 0.5) * rng.integers(1, 5, (12, 9)).astype(float))
+    train, test = split(clicks, 0)
+    assert abs(train + test - clicks).max() == 0.0
+    wanted = np.asarray(test.todense())
+    perfect = quality(wanted, np.eye(9), train, test)
+    assert perfect["ndcg"] == pytest.approx(1.0)
+    U, V = rng.standard_normal((12, 2)), rng.standard_normal((9, 2))
+    dense = np.asarray(train.todense())
+    weights = 1.0 + 2.0 * np.log2(1.0 + dense)
+    expected = np.sum(weights * ((dense > 0) - U @ V.T) ** 2) + 0.5 * (np.sum(U**2) + np.sum(V**2))
+    extra = 2.0 * np.log2(1.0 + train.tocoo().data)
+    assert objective(U, V, train, extra, 0.5) == pytest.approx(expected)
