@@ -89,13 +89,13 @@ def test_splits_do_not_overlap():
 
 def test_clicks_are_split_judged_and_summed_up():
     rng = np.random.default_rng(0)
-    clicks = csr_matrix((rng.random((12, 9)) < 0.5) * rng.integers(1, 5, (12, 9)).astype(float))
+    clicks = csr_matrix((rng.random((12, 11)) < 0.5) * rng.integers(1, 5, (12, 11)).astype(float))
     train, test = split(clicks, 0)
     assert abs(train + test - clicks).max() == 0.0
     wanted = np.asarray(test.todense())
-    perfect = quality(wanted, np.eye(9), train, test)
+    perfect = quality(wanted, np.eye(11), train, test)
     assert perfect["ndcg"] == pytest.approx(1.0)
-    U, V = rng.standard_normal((12, 2)), rng.standard_normal((9, 2))
+    U, V = rng.standard_normal((12, 2)), rng.standard_normal((11, 2))
     dense = np.asarray(train.todense())
     weights = 1.0 + 2.0 * np.log2(1.0 + dense)
     expected = np.sum(weights * ((dense > 0) - U @ V.T) ** 2) + 0.5 * (np.sum(U**2) + np.sum(V**2))
