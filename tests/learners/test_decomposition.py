@@ -328,13 +328,49 @@ def test_offsets_and_scales(cls, rng):
         np.testing.assert_allclose(scaled.components_, base.components_, atol=1e-12)
         np.testing.assert_allclose(scaled.singular_values_ / factor, base.singular_values_)
     if cls is FastPCA:
-        far = cls(2).fit(X * 1e200)  # variances out of range, ratios not
-        np.testing.assert_allclose(far.explained_variance_ratio_, base.explained_variance_ratio_)
         moved = cls(2).fit(X + 1e8)  # a mean of 1e8 is known to 1e-8
         np.testing.assert_allclose(moved.explained_variance_, base.explained_variance_, rtol=1e-6)
     single = cls(2).fit(X.astype(np.float32))
     assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(single.components_, base.components_, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", ["auto", "exact", "randomized", "arpack"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("cls", [FastPCA, FastTruncatedSVD])
+def test_numbers_that_cannot_be_squared(cls, kind, solver, rng):
+    """Variances were infinite in float32 from 2e19 on, and outputs zero where they underflow."""
+    X = rng.standard_normal((30, 5)) * [5, 4, 3, 2, 1]
+    large, small = (1e30, 1e-30) if kind == np.float32 else (1e200, 1e-200)
+    options = {cls._solver_name: solver, "random_state": 0}
+    with pytest.raises(ValueError, match=f"deviations of X.*{kind.__name__}.*by a large number"):
+        cls(2, **options).fit((X * large).astype(kind))
+    whiten = {"whiten": True} if cls is FastPCA else {}
+    base = cls(2, **options, **whiten).fit_transform(X)
+    tiny = cls(2, **options, **whiten)
+    outputs = tiny.fit_transform((X * small).astype(kind))
+    np.testing.assert_allclose(outputs / (1.0 if whiten else small), base, rtol=1e-3, atol=1e-3)
+    if cls is FastPCA:
+        with pytest.raises(ValueError, match="inverse variances are beyond"):
+            tiny.get_precision()
+    rows = np.full((1, 5), np.finfo(kind).max, dtype=kind)
+    with pytest.raises(ValueError, match=f"outputs are beyond.*{kind.__name__}"):
+        cls(2, **options).fit(X.astype(kind)).transform(rows * np.sign(tiny.components_[0]))
+
+
+@pytest.mark.parametrize("cls", [FastPCA, FastTruncatedSVD])
+def test_pieces_that_cannot_be_squared(cls, rng):
+    X = rng.standard_normal((30, 5))
+    for factor, what in ((1e-200, "underflow"), (1e200, "overflow")):
+        with pytest.raises(ValueError, match=f"squares of X {what}"):
+            cls(2).partial_fit(X * factor)
+
+
+def test_likelihood_of_rows_far_away(rng):
+    model = FastPCA(2).fit(rng.standard_normal((30, 5)))
+    with pytest.raises(ValueError, match="too far from the rows of the fit"):
+        model.score_samples(np.full((1, 5), 1e200))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, Matrix, Shifted
+from pinvlearn._core.arrays import Array, Matrix, Shifted, max_abs
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_choice,
@@ -47,6 +47,16 @@ NORMALIZERS = ("auto", "QR", "LU", "none")
 
 _SOLVING = threading.RLock()
 """One for all models, which so remain plain attributes that can be copied and pickled."""
+
+
+def held(values: Array, what: str, hint: str) -> Array:
+    """The values, none of which overflows."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"the {what} are beyond {np.finfo(values.dtype).max:.2g}, the largest number of "
+            f"{values.dtype}: {hint}."
+        )
+    return values
 
 
 def _goes_on(estimator: Any) -> bool:
@@ -162,6 +172,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 new = Scatter.of(X)
             if not np.isfinite(np.trace(new.products)):
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
+            if 0.0 < max_abs(X) < np.sqrt(np.finfo(np.float64).tiny):
+                raise ValueError("the squares of X underflow. Multiply X by a large number first.")
             for name in self._from_summary:
                 self.__dict__.pop(name, None)
             self._solution = None
@@ -213,7 +225,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             finite = bool(output.size) and np.isfinite(output.sum())
         if not finite:
             self._check_finite(X)
-        return output
+        return held(output, "outputs", "divide X by a large number first")
+
+    def _variances(self, deviations: Array) -> Array:
+        """The squares of deviations, where the precision of X can hold the largest of them."""
+        largest, kind = float(deviations.max(initial=0.0)), np.finfo(self._dtype)
+        if largest > np.sqrt(float(kind.max)):
+            wider = "Give X as float64, or divide" if kind.dtype == np.float32 else "Divide"
+            raise ValueError(
+                f"the deviations of X reach {largest:.2g}, and {kind.dtype} holds no squares of "
+                f"numbers above {np.sqrt(float(kind.max)):.2g}. {wider} it by a large number first."
+            )
+        return (deviations**2).astype(self._dtype)
 
     def _check_finite(self, X: Matrix) -> None:
         check_finite(X, getattr(self, "feature_names_in_", None))

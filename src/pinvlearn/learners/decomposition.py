@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse, squared_norm
+from pinvlearn._core.arrays import (
+    Array,
+    Matrix,
+    is_sparse,
+    power_of_two_scale,
+    scaled,
+    squared_norm,
+)
 from pinvlearn._validation import check_count, check_outputs, check_rows
-from pinvlearn.learners._decomposing import Decomposition, FromSummary
+from pinvlearn.learners._decomposing import Decomposition, FromSummary, held
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
 
@@ -160,9 +167,11 @@ class FastPCA(Decomposition):
         """
         check_is_fitted(self)
         output = self._projected(X)
-        output -= self.mean_ @ self.components_.T
+        with np.errstate(over="ignore"):
+            output -= self.mean_ @ self.components_.T
+        output = held(output, "outputs", "divide X by a large number first")
         if self.whiten:
-            output *= cutoff_gain(np.sqrt(self.explained_variance_), self._rcond)
+            output = (output * cutoff_gain(self._deviations, self._rcond)).astype(output.dtype)
         return output
 
     def inverse_transform(self, X: Matrix) -> Array:
@@ -180,10 +189,11 @@ class FastPCA(Decomposition):
         """
         check_is_fitted(self)
         X = check_outputs(X, self.n_components_)
-        if self.whiten:
-            X = X * np.sqrt(self.explained_variance_)
-        rows: Array = X @ self.components_
-        return rows + self.mean_
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.whiten:
+                X = X * self._deviations.astype(self.components_.dtype)
+            rows: Array = X @ self.components_ + self.mean_
+        return held(rows, "rows", "divide X by a large number first")
 
     def get_covariance(self) -> Array:
         """The covariance of the model: Vᵀ(diag(λ) - σ²)V + σ², [TB99] Eq. (7).
@@ -208,10 +218,13 @@ class FastPCA(Decomposition):
             The precision.
         """
         check_is_fitted(self)
-        noise = 1.0 / self.noise_variance_ if self.noise_variance_ > 0.0 else 0.0
-        precision: Array = (self.components_.T * (self._gains - noise)) @ self.components_
-        precision.flat[:: len(precision) + 1] += noise
-        return precision
+        with np.errstate(over="ignore", invalid="ignore"):
+            noise = np.divide(1.0, self.noise_variance_) if self.noise_variance_ > 0.0 else 0.0
+            V = self.components_.astype(np.float64)
+            precision: Array = (V.T * (self._gains - noise)) @ V
+            precision.flat[:: len(precision) + 1] += noise
+            precision = precision.astype(self.components_.dtype)
+        return held(precision, "inverse variances", "multiply X by a large number before the fit")
 
     def score_samples(self, X: Matrix) -> Array:
         """Log-likelihood of each row under the model, [TB99] Eq. (4).
@@ -226,18 +239,19 @@ class FastPCA(Decomposition):
         array of shape (n_samples,)
             One number for each row.
         """
-        X = check_rows(self, X, reset=False)
-        projected: Array = X @ self.components_.T - self.mean_ @ self.components_.T
-        projected, gains = projected.astype(np.float64), self._gains.astype(np.float64)
-        distance = projected**2 @ gains
+        X, V = check_rows(self, X, reset=False), self.components_.astype(np.float64)
+        gains, mean = self._gains, self.mean_.astype(np.float64)
         used, log_volume = np.count_nonzero(gains), -np.log(gains[gains > 0.0]).sum()
-        if self.noise_variance_ > 0.0:
-            left = self.n_features_in_ - len(gains)
-            outside = _squared_distances(X, self.mean_) - (projected**2).sum(axis=1)
-            distance += outside.clip(min=0.0) / self.noise_variance_
-            used, log_volume = used + left, log_volume + left * np.log(self.noise_variance_)
-        likelihood: Array = -0.5 * (distance + used * np.log(2.0 * np.pi) + log_volume)
-        return likelihood
+        with np.errstate(over="ignore", invalid="ignore"):
+            projected: Array = X @ V.T - mean @ V.T
+            distance = projected**2 @ gains
+            if self.noise_variance_ > 0.0:
+                left = self.n_features_in_ - len(gains)
+                outside = _squared_distances(X, mean) - (projected**2).sum(axis=1)
+                distance += outside.clip(min=0.0) / self.noise_variance_
+                used, log_volume = used + left, log_volume + left * np.log(self.noise_variance_)
+            likelihood: Array = -0.5 * (distance + used * np.log(2.0 * np.pi) + log_volume)
+        return held(likelihood, "log-likelihoods", "X is too far from the rows of the fit")
 
     def score(self, X: Matrix, y: Any = None) -> float:
         """Mean log-likelihood of the rows.
@@ -262,10 +276,23 @@ class FastPCA(Decomposition):
         return default_rcond(shape, self.components_.dtype)
 
     @property
+    def _deviations(self) -> Array:
+        """Roots of the variances, which may be too small for the precision of X."""
+        roots: Array = self.singular_values_.astype(np.float64) / np.sqrt(
+            max(self.n_samples_ - 1, 1)
+        )
+        return roots
+
+    @property
     def _gains(self) -> Array:
-        """Inverse variances of the model along the components; 0 where there is none."""
-        variance = np.maximum(self.explained_variance_, self.noise_variance_)
-        return cutoff_gain(variance, self._rcond)
+        """Inverse variances of the model along the components; 0 where there is none.
+
+        From deviations, since variances may vanish: the inverse is then infinite.
+        """
+        deviations = np.maximum(self._deviations, np.sqrt(self.noise_variance_))
+        with np.errstate(over="ignore"):
+            gains: Array = cutoff_gain(deviations, np.sqrt(self._rcond)) ** 2
+        return gains
 
     @property
     def _needs_small_values(self) -> bool:
@@ -306,10 +333,8 @@ class FastPCA(Decomposition):
             axes = axes.keep(likely_rank(axes.s**2 / spread, n))
         k, dtype, shares = len(axes.s), self._dtype, axes.shares
         rest = min(n, p) - k
-        with np.errstate(over="ignore", under="ignore"):  # a variance may be out of range
-            variance = axes.s.astype(np.float64) ** 2 / spread
-            left = float(np.square(axes.norm)) * max(1.0 - float(shares.sum()), 0.0) / spread
-            self.explained_variance_ = variance.astype(dtype)
+        self.explained_variance_ = self._variances(axes.s.astype(np.float64) / np.sqrt(spread))
+        left = (axes.norm / np.sqrt(spread)) ** 2 * max(1.0 - float(shares.sum()), 0.0)
         self.components_ = axes.Vt.astype(dtype, copy=False)
         self.explained_variance_ratio_ = shares.astype(dtype)
         self.singular_values_ = axes.s.astype(dtype)
@@ -432,8 +457,10 @@ class FastTruncatedSVD(Decomposition):
             The rows that have these coordinates.
         """
         check_is_fitted(self)
-        rows: Array = check_outputs(X, self.n_components_) @ self.components_
-        return rows
+        X = check_outputs(X, self.n_components_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows: Array = X @ self.components_
+        return held(rows, "rows", "divide X by a large number first")
 
     @property
     def _needs_small_values(self) -> bool:
@@ -449,19 +476,25 @@ class FastTruncatedSVD(Decomposition):
         axes = self._cut(self._axes(X, self.n_iter if self.algorithm == "randomized" else None))
         self.n_samples_ = X.shape[0]
         self._dtype = X.dtype
-        outputs = X @ axes.Vt.T
-        self._set(axes, outputs.var(axis=0, dtype=np.float64), squared_norm(A))
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = held(X @ axes.Vt.T, "outputs", "divide X by a large number first")
+            scale = power_of_two_scale(outputs)
+            deviations = scaled(outputs, scale).std(axis=0, dtype=np.float64) / scale
+            total = squared_norm(A)
+        self._set(axes, deviations, total)
 
     def _solve(self, summary: Scatter) -> None:
         axes = self._cut(self._summary_axes(summary.about_zero(), summary.count))
-        spread = np.einsum("ij,ij->i", axes.Vt @ summary.products, axes.Vt)
-        self._set(axes, spread / summary.count, float(np.trace(summary.products)))
+        spread = np.einsum("ij,ij->i", axes.Vt @ summary.products, axes.Vt).clip(min=0.0)
+        self._set(axes, np.sqrt(spread / summary.count), float(np.trace(summary.products)))
 
-    def _set(self, axes: Axes, variance: Array, total: float) -> None:
+    def _set(self, axes: Axes, deviations: Array, total: float) -> None:
         dtype = self._dtype
         self.components_ = axes.Vt.astype(dtype, copy=False)
-        self.explained_variance_ = variance.astype(dtype)
-        ratio = variance * self.n_samples_ / total if total > 0.0 else np.zeros_like(variance)
+        self.explained_variance_ = self._variances(deviations)
+        if not np.isfinite(total):
+            raise ValueError("the squares of X overflow. Divide X by a large number first.")
+        ratio = deviations**2 * (self.n_samples_ / total if total > 0.0 else 0.0)
         self.explained_variance_ratio_ = ratio.astype(dtype)
         self.singular_values_ = axes.s.astype(dtype)
         self.n_components_ = len(axes.s)
@@ -471,6 +504,7 @@ class FastTruncatedSVD(Decomposition):
 def _squared_distances(X: Matrix, mean: Array) -> Array:
     """‖x - mean‖² of each row."""
     if is_sparse(X):
+        X = X.astype(np.float64, copy=False)
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         distances: Array = squares - 2.0 * (X @ mean) + mean @ mean
         return distances
