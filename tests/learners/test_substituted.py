@@ -13,6 +13,7 @@ import pytest
 import sklearn.decomposition
 
 from pinvlearn import FastPCA, FastTruncatedSVD
+from reasons import expect_failure
 
 REASONS = {
     r"test_sparse_pca_solver_error.*": "every method of ours takes sparse rows, and none densifies "
@@ -78,9 +79,7 @@ def global_dtype(request):
 
 @pytest.fixture(autouse=True)
 def explained(request):
-    for pattern, reason in REASONS.items():
-        if re.fullmatch(pattern, request.node.name):
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    expect_failure(request, request.node.name, REASONS)
 
 
 def test_scikit_learn_brought_its_tests():
