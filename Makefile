@@ -20,7 +20,7 @@ $(TESTS): export MPLBACKEND = agg
 unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/extras-cli,plot
-	$(BIN)/pinvlearn compare
+	$(BIN)/pinvlearn compare --folds 1
 
 test: $(VENV)/group-test
 	$(PYTEST)

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "cli/_options.py": "cli/test_fit.py",
     "cli/_output.py": "cli/test_predict.py",
     "cli/_predicting.py": "cli/test_predict.py",
+    "cli/_contest.py": "cli/test_compare.py",
     "cli/_race.py": "cli/test_compare.py",
     "cli/_sources.py": "cli/test_impute.py",
     "cli/_updating.py": "cli/test_update.py",

@@ -52,7 +52,17 @@ def test_a_sparse_file_has_a_page(tmp_path):
 
 
 def test_the_page_of_a_comparison(csv):
-    options = ("--target", "kind", "--kernels", 20, "--folds", 2, "--report", "page.html")
+    options = (
+        "--target",
+        "kind",
+        "--solvers",
+        "--kernels",
+        20,
+        "--folds",
+        2,
+        "--report",
+        "page.html",
+    )
     ok("compare", csv, *options)
     text = Path("page.html").read_text(encoding="utf-8")
     assert "Side by side" in text

@@ -1,12 +1,13 @@
-"""``pinvlearn compare``: the paper's three ways to learn, and ours, side by side."""
+"""``pinvlearn compare``: learners as they come, side by side; or the solvers of one network."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from pinvlearn._core.progress import progress
-from pinvlearn.cli._errors import guarded
+from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
     Decimal,
@@ -23,24 +24,49 @@ from pinvlearn.cli._output import Output
 from pinvlearn.cli._writing import PICTURES, check_named_output
 from pinvlearn.cli.report import Page, check_page
 
-DEFAULT_PLOT = Path("pinvlearn-convergence.png")
+CONTEST_PLOT, RACE_PLOT = Path("pinvlearn-compare.png"), Path("pinvlearn-convergence.png")
+KERNELS = 1000
+
+
+class Table(NamedTuple):
+    """A table to learn from, ready for learners."""
+
+    title: str
+    X: Any
+    y: Any
+    task: str
 
 
 @guarded
 def compare(
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="DATA", help=f"{FORMATS}.", show_default="scikit-learn's digits"),
+        typer.Argument(
+            metavar="DATA",
+            help=f"{FORMATS}.",
+            show_default="scikit-learn's digits and breast cancer",
+        ),
     ] = None,
     target: Target = None,
     task: Task = None,
     folds: Annotated[
         int, typer.Option(min=1, help="Folds of cross-validation; 1 is one split into 2/3 and 1/3.")
     ] = 3,
-    kernels: Annotated[int, typer.Option(min=1, help="Kernels of the network.")] = 1000,
+    solvers: Annotated[
+        bool, typer.Option("--solvers", help="Race the solvers of one RBF network instead.")
+    ] = False,
+    kernels: Annotated[
+        int | None,
+        typer.Option(min=1, help="Kernels of the network.", show_default=str(KERNELS)),
+    ] = None,
     plot: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to draw the convergence.")
-    ] = DEFAULT_PLOT,
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to draw.",
+            show_default=f"{CONTEST_PLOT}, with --solvers {RACE_PLOT}",
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
     ] = None,
@@ -52,22 +78,26 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the solvers exact, adaptive, adaptive-flat and auto on an RBF network.
+    """Compare our learners, as they come, with SVC, HistGradientBoosting and Nystroem + Ridge.
 
-    Accuracy (or R²), ridge ("none": the pseudo-inverse of the paper), rank, seconds to fit and
-    their ratio to the exact SVD; and a plot of the decomposition error with the column where each
-    rule stops (Figs. 8 and 9 of the paper).
+    Accuracy (or R²), log-loss and seconds to fit on one thread, and a picture of the errors.
+    With --solvers: exact, adaptive, adaptive-flat and auto on one RBF network; accuracy, ridge
+    ("none": the pseudo-inverse of the paper), rank, seconds, their ratio to the exact SVD, and a
+    plot of the decomposition error with the column where each rule stops (Figs. 8 and 9 of the
+    paper).
     """
     from pinvlearn._core.threads import as_worker
-    from pinvlearn.cli import _columns, _data, _model, _race
+    from pinvlearn.cli import _columns, _data, _model
 
     output = Output(as_json=as_json, quiet=quiet)
+    if kernels is not None and not solvers:
+        raise UserError("--kernels belongs to --solvers; give that too.", USAGE)
+    plot = plot or (RACE_PLOT if solvers else CONTEST_PLOT)
     check_named_output(plot, [data] if data else [], PICTURES)
     check_page(page, [data] if data else [])
     if data is None:
-        title, task, (X, y) = "digits", "classification", _digits()
+        tables = [_digits()] if solvers else [_digits(), _breast_cancer()]
     else:
-        title = data.name
         found = _data.learning_data(
             data,
             target,
@@ -75,31 +105,109 @@ def compare(
             output.note,
             reading=as_read(encoding, decimal, missing),
         )
-        y, task = found.y, found.task
         X = found.X
         if hasattr(X, "columns"):
             wish = _columns.Wish(drop or ())
             wish.check(list(X.columns), target)
             X, _ = _columns.arrange(X, target, wish, (), output.note)
-    X = _model.learning_inputs(X, output.note)
-
-    splits = _race.splits(task, y, folds, seed, output.note)
-    drawn: Path | None = plot
+        tables = [Table(data.name, X, found.y, found.task)]
+    tables = [table._replace(X=_model.learning_inputs(table.X, output.note)) for table in tables]
     # On a busy machine threads wait for each other, and unevenly over the methods.
     with as_worker():
-        with progress(len(splits) * len(_race.METHODS), quiet=quiet) as show:
-            results = _race.race(X, y, task, splits, kernels=kernels, seed=seed, callback=show)
-        try:
-            _race.draw(X, f"{title}, {kernels} kernels", plot, kernels=kernels, seed=seed)
-        except ImportError as error:  # the table is worth having without the picture
-            output.note(f"no plot: {error}")
-            drawn = None
+        if solvers:
+            _race_solvers(tables[0], folds, kernels or KERNELS, plot, page, seed, output)
+        else:
+            _contest_learners(tables, folds, plot, page, seed, output)
 
+
+def _contest_learners(
+    tables: list[Table], folds: int, plot: Path, page: Path | None, seed: int, output: Output
+) -> None:
+    from pinvlearn.cli import _contest, _race
+
+    task, sets = tables[0].task, {}
+    splits = [_race.splits(task, table.y, folds, seed, output.note) for table in tables]
+    with progress(None, quiet=output.quiet) as show:
+        for table, cut in zip(tables, splits, strict=True):
+            sets[table.title] = _contest.contest(
+                table.X,
+                table.y,
+                task,
+                cut,
+                seed=seed,
+                note=output.note,
+                callback=partial(_show, show, table.title),
+            )
+    drawn = _drawn(plot, lambda: _contest.draw(sets, task, plot), output)
     score = "accuracy" if task == "classification" else "R²"
-    how = f"{folds} folds" if folds > 1 else "one split"
+    rows = [
+        {
+            "data": table.title,
+            "learner": name,
+            f"test {score}": f"{result['score']:.4f}",
+            "log-loss": "–" if result["log_loss"] is None else f"{result['log_loss']:.3f}",
+            "fit seconds": f"{result['fit_seconds']:.2f}",
+        }
+        for table in tables
+        for name, result in sets[table.title].items()
+    ]
+    shapes = ", ".join(f"{t.title} ({t.X.shape[0]} × {t.X.shape[1]})" for t in tables)
+    caption = f"Learners as they come on {shapes}; {_how(folds)}, one thread"
+    if page is not None:
+        from pinvlearn.report.write import write_race
+
+        charts = {
+            f"{heading}, {title}": {
+                name: result[key] for name, result in results.items() if result[key] is not None
+            }
+            for title, results in sets.items()
+            for heading, key in (
+                (f"Test {score}", "score"),
+                ("Log-loss", "log_loss"),
+                ("Seconds to fit", "fit_seconds"),
+            )
+        }
+        write_race(page, caption, rows, {k: chart for k, chart in charts.items() if chart})
+        output.note(f"the report is in {page}")
+    values = {
+        "folds": folds,
+        "score": score,
+        "sets": {
+            table.title: {
+                "rows": table.X.shape[0],
+                "columns": table.X.shape[1],
+                "learners": sets[table.title],
+            }
+            for table in tables
+        },
+        "plot": drawn,
+    }
+    output.rows(caption, rows, values=values)
+    if drawn is not None:
+        output.line(f"picture: {drawn}")
+
+
+def _race_solvers(
+    table: Table,
+    folds: int,
+    kernels: int,
+    plot: Path,
+    page: Path | None,
+    seed: int,
+    output: Output,
+) -> None:
+    from pinvlearn.cli import _race
+
+    title, X, y, task = table
+    splits = _race.splits(task, y, folds, seed, output.note)
+    with progress(len(splits) * len(_race.METHODS), quiet=output.quiet) as show:
+        results = _race.race(X, y, task, splits, kernels=kernels, seed=seed, callback=show)
+    name = f"{title}, {kernels} kernels"
+    drawn = _drawn(plot, lambda: _race.draw(X, name, plot, kernels=kernels, seed=seed), output)
+    score = "accuracy" if task == "classification" else "R²"
     caption = (
-        f"RBF network of {kernels} kernels on {title} ({X.shape[0]} × {X.shape[1]}), {how}, "
-        "one thread"
+        f"RBF network of {kernels} kernels on {title} ({X.shape[0]} × {X.shape[1]}), "
+        f"{_how(folds)}, one thread"
     )
     rows = [_row(name, result, score, spread=folds > 1) for name, result in results.items()]
     if page is not None:
@@ -126,6 +234,24 @@ def compare(
         output.line(f"convergence plot: {drawn}")
 
 
+def _show(show: Any, title: str, name: str) -> None:
+    show(0, f"{title}: {name}")
+
+
+def _drawn(plot: Path, draw: Any, output: Output) -> Path | None:
+    """Where the picture is; None where matplotlib is missing: the table is worth having alone."""
+    try:
+        draw()
+    except ImportError as error:
+        output.note(f"no plot: {error}")
+        return None
+    return plot
+
+
+def _how(folds: int) -> str:
+    return f"{folds} folds" if folds > 1 else "one split"
+
+
 def _values(results: dict[str, dict[str, Any]], key: str) -> dict[str, float]:
     return {name: result[key] for name, result in results.items()}
 
@@ -141,9 +267,16 @@ def _row(name: str, result: dict[str, Any], score: str, *, spread: bool) -> dict
     }
 
 
-def _digits() -> tuple[Any, Any]:
+def _digits() -> Table:
     import pandas as pd
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    return pd.DataFrame(X).rename(columns=str), y
+    return Table("digits", pd.DataFrame(X).rename(columns=str), y, "classification")
+
+
+def _breast_cancer() -> Table:
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return Table("breast cancer", X, y.to_numpy(), "classification")

@@ -1,7 +1,7 @@
 """Axes to draw on; the only file that imports matplotlib."""
 
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,6 +13,13 @@ def axes(ax: "Axes | None") -> "Axes":
         return ax
     new: Axes = _pyplot().subplots(layout="constrained")[1]
     return new
+
+
+def columns_of_axes(count: int) -> tuple[Any, list[Any]]:
+    """A figure with so many axes side by side, and these."""
+    size = (6.0 * count, 3.2)
+    figure, many = _pyplot().subplots(1, count, squeeze=False, figsize=size, layout="constrained")
+    return figure, list(many[0])
 
 
 def _pyplot() -> ModuleType:
