@@ -204,19 +204,20 @@ class TestELM:
 
     @pytest.mark.parametrize("rank", [0, -2, 1.5, 0.0, "many"])
     def test_ranks_that_are_none(self, rank):
-        with pytest.raises(ValueError, match=f"rank={rank!r} must be an integer of at least 1, or"):
+        with pytest.raises(ValueError, match=f"rank={rank!r} must be an integer of at least 1"):
             ELMRegressor(20, solver="randomized", rank=rank).fit(IRIS, IRIS[:, 0])
 
     def test_a_rank_above_the_rows(self):
-        with pytest.raises(ValueError, match="rank=151.*150 rows"):
+        with pytest.raises(ValueError, match="rank=151.*1 … 150"):
             ELMRegressor(200, solver="randomized", rank=151).fit(IRIS, IRIS[:, 0])
 
     def test_a_rank_for_another_solver_truncates_its_decomposition(self):
         assert ELMRegressor(20, rank=5).fit(IRIS, IRIS[:, 0]).rank_ == 5
 
-    def test_a_fraction_is_for_this_solver_alone(self):
-        with pytest.raises(ValueError, match=r"rank=0.5 must be an integer"):
-            ELMRegressor(20, rank=0.5).fit(IRIS, IRIS[:, 0])
+    def test_a_share_truncates_it_too(self):
+        assert ELMRegressor(20, rank=0.3).fit(IRIS, IRIS[:, 0]).rank_ == 6
+        with pytest.raises(ValueError, match=r"rank=1.5: .*give an integer in 1 … 20"):
+            ELMRegressor(20, rank=1.5).fit(IRIS, IRIS[:, 0])
 
     def test_the_rank_may_be_chosen_by_leave_one_out(self):
         model = ELMRegressor(20, solver="randomized", rank="loo", alpha=1e-3, random_state=0)

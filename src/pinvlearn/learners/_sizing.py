@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_size
+from pinvlearn._validation import check_rank, check_size
 from pinvlearn.features import FeatureMap
 from pinvlearn.learners._base import ReadoutEstimator
 from pinvlearn.linalg.report import Report
@@ -21,11 +21,11 @@ from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
 LOO = "loo"
 
 RANK = """
-    rank : int, "loo" or None, default=None
+    rank : int, float, "loo" or None, default=None
         Keep so many directions of the decomposition, those with the largest singular values
-        (principal-component regression); "loo" judges every number of them by leave-one-out from
-        one decomposition.  For ``solver="randomized"`` the rank k of [MW15], a float being a
-        fraction of the rows."""
+        (principal-component regression); a float above 0 to 1 is a share of them, and "loo" judges
+        every number of them by leave-one-out from one decomposition.  For ``solver="randomized"``
+        the rank k of [MW15], of which a float is a share of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class SelfSizing(ReadoutEstimator):
         decomposing = getattr(solver, "decomposing", None)
         if decomposing is not None:
             solver = decomposing(problem)
-        wanted = 0 if isinstance(rank, str) else check_size("rank", rank)
+        wanted = 0 if isinstance(rank, str) else check_rank(rank, problem.shape)
         factor, report = solver.factor(problem, alpha)
         if not getattr(factor, "truncates", False):
             raise ValueError(
