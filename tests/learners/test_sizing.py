@@ -226,7 +226,7 @@ class TestBadInput:
             ({"n_kernels": "loo", "rank": "loo"}, "not both"),
             ({"rank": "some"}, "rank='some'"),
             ({"rank": 0}, "rank=0"),
-            ({"rank": 0.5}, "rank=0.5"),
+            ({"rank": 1.5}, "rank=1.5"),
             ({"rank": 3, "solver": "cholesky"}, "makes none"),
             ({"centers": "grid"}, "centers='grid' is not known"),
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -100,15 +101,17 @@ class SelfSizing(ReadoutEstimator):
         decomposing = getattr(solver, "decomposing", None)
         if decomposing is not None:
             solver = decomposing(problem)
-        wanted = 0 if isinstance(rank, str) else check_rank(rank, problem.shape)
+        if isinstance(rank, Integral):  # more directions than there are is all of them
+            rank = min(int(rank), min(problem.shape))
+        wanted = None if isinstance(rank, str) else check_rank(rank, problem.shape)
         factor, report = solver.factor(problem, alpha)
         if not getattr(factor, "truncates", False):
             raise ValueError(
-                f"rank={rank!r} keeps directions of a decomposition, and {solver} makes none. Use "
-                'solver="exact", "qr", "gram" or "auto".'
+                f"rank={self.rank!r} keeps directions of a decomposition, and {solver} makes none. "
+                'Use solver="exact", "qr", "gram" or "auto".'
             )
         how = "as given"
-        if not wanted:
+        if wanted is None:
             path = truncation_path(problem, factor, alpha)
             self._set_path(path)
             wanted, how = path.best[0], "by leave-one-out"
