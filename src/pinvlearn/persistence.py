@@ -6,6 +6,7 @@ Only the types listed here, and those that skops itself trusts from NumPy, SciPy
 are ever constructed, and only after a look at what the file declares.
 """
 
+import copy
 import io
 import json
 import os
@@ -20,6 +21,9 @@ from sklearn.pipeline import Pipeline
 from pinvlearn._core.archives import SCHEMA, check_archive
 from pinvlearn._core.files import check_seal, refused, sealed, written_whole
 from pinvlearn._core.sparse import check_sparse
+
+CALLBACKS = "_skl_callbacks"
+"""Where scikit-learn keeps callbacks of an estimator."""
 
 FORMAT = 2
 """Of the file; 1 was that of pinvlearn 0.1, whose parts have other names."""
@@ -155,7 +159,7 @@ def write_model(model: Any, draft: Path) -> None:
             f"save() was given a {_qualified_name(model)}; it takes a pinvlearn estimator or a "
             "scikit-learn Pipeline that ends in one. From a search, save its best_estimator_."
         )
-    made = io.BytesIO(skops_io.dumps(model))
+    made = io.BytesIO(skops_io.dumps(_without_callbacks(model)))
     with zipfile.ZipFile(made) as parts, sealed(draft) as archive:
         for name in parts.namelist():
             kind = zipfile.ZIP_DEFLATED if name == SCHEMA else zipfile.ZIP_STORED
@@ -174,6 +178,17 @@ def write_model(model: Any, draft: Path) -> None:
             f"the model holds something that load() would refuse: {error}. Keep such parts out of "
             "the saved Pipeline."
         ) from error
+
+
+def _without_callbacks(model: Any) -> Any:
+    """The same without those who listen to its fits, which are no part of what was learned."""
+    if not hasattr(model, CALLBACKS) and not isinstance(model, Pipeline):
+        return model
+    bare = copy.copy(model)
+    vars(bare).pop(CALLBACKS, None)
+    if isinstance(bare, Pipeline):
+        bare.steps = [(name, _without_callbacks(step)) for name, step in bare.steps]
+    return bare
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -1,10 +1,11 @@
 """Progress is drawn on a terminal, wiped, and silent elsewhere."""
 
 import threading
+import time
 
 import pytest
 
-from pinvlearn._core.progress import progress, ticking
+from pinvlearn._core.progress import listening, progress, ticking, told
 
 
 class Terminal:
@@ -58,3 +59,30 @@ def test_no_seconds_elsewhere(tty, quiet) -> None:
     with ticking("fitting", stream=out, quiet=quiet, every=0.001):
         pass
     assert out.text == ""
+
+
+def test_the_last_step_is_shown_beside_the_seconds() -> None:
+    out = Terminal(tty=True)
+    with ticking("fitting", stream=out, every=0.001):
+        assert not told("sweep", 3, 12)
+        deadline = time.monotonic() + 10.0
+        while "sweep 3 of 12" not in out.text and time.monotonic() < deadline:
+            time.sleep(0.001)
+    assert "fitting, 0 s, sweep 3 of 12" in out.text
+
+
+def test_all_who_listen_are_told_and_anyone_may_have_enough() -> None:
+    heard = []
+
+    def listener(answer):
+        def hear(*step):
+            heard.append(step)
+            return answer
+
+        return hear
+
+    assert not told("step", 1)
+    with listening(listener(True)), listening(listener(False)):
+        assert told("step", 1, 2)
+    assert heard == [("step", 1, 2)] * 2
+    assert not told("step", 2)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.progress import told
 from pinvlearn._core.threads import allowed_threads, share_out
 
 BIAS_RIDGE = 3.0
@@ -217,7 +218,8 @@ def als(
             improve(run, by_row, B, biases, prior, A)
             squared = improve(run, by_column, A, biases, prior, B)
         rmse.append(np.sqrt(max(squared, 0.0) / count))
-        if len(rmse) > 1 and abs(rmse[-2] - rmse[-1]) <= tol * rmse[-1]:
+        enough = told("iteration", len(rmse), max_iter)
+        if enough or len(rmse) > 1 and abs(rmse[-2] - rmse[-1]) <= tol * rmse[-1]:
             break
     return Factors(A, B, np.array(rmse))
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.progress import told
 from pinvlearn.linalg.driver import decompose
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD
@@ -99,6 +100,7 @@ def factor_at_a_time(
             squared = float(residual @ residual)
             X[:, k], Y[:, k] = u, v
             k, epochs = k + 1, epochs + state.done
+            told("factor", k, rank)
     with watch("orthonormal"):
         factors = orthonormal(X[:, :k], Y[:, :k], seen_rows, seen_columns)
     notes = (f"{factors.rank} of {rank} factors: the callback ended the descent",) if ended else ()

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.progress import told
 from pinvlearn.completion.als import Entries, Prior, Run, update
 
 START = 0.1
@@ -79,6 +80,7 @@ def gibbs(
         if sweep in kept_sweeps:
             rows[len(priors)], cols[len(priors)] = A, B
             priors.append(row_prior._replace(noise_precision=noise))
+        told("sweep", sweep + 1, sweeps)
     return Chain(rows, cols, priors, rmse)
 
 

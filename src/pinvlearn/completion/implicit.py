@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.progress import told
 from pinvlearn._core.threads import allowed_threads, share_out
 from pinvlearn.completion.als import Entries, both_ways, entries_of
 from pinvlearn.linalg.ranking import top_columns
@@ -83,7 +84,8 @@ def implicit_als(
         improve(by_row, V, alpha, U, threads=threads)
         total = improve(by_column, U, alpha, V, threads=threads)
         losses.append(float(np.sqrt(max(total, 0.0) / (m * n))))
-        if len(losses) > 1 and losses[-2] - losses[-1] <= tol * losses[-1]:
+        enough = told("iteration", len(losses), max_iter)
+        if enough or len(losses) > 1 and losses[-2] - losses[-1] <= tol * losses[-1]:
             break
     return Clicks(U, V, np.array(losses))
 

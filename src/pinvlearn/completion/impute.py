@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.progress import told
 
 Mask = npt.NDArray[np.bool_]
 State = TypeVar("State")
@@ -106,6 +107,7 @@ def soft_threshold(
         push = min(push * 1.1, 1.8) if moved < before else 1.0
         before = moved
         table = table + push * change
+        told("iteration", count, max_iter)
         if moved <= slack * TOLERANCE * max(float(np.linalg.norm(M[gaps])), 1e-12):
             break
     return Loadings(mean, V * np.sqrt(s), shrinkage, count), table
@@ -246,6 +248,7 @@ def ppca(
         C = (centred.T @ centred + lower + np.tril(lower, -1).T) / n
         C = (C + prior * np.eye(p)) / (1.0 + prior)
         moved = float(np.linalg.norm(table[gaps] - old))
+        told("iteration", count, max_iter)
         # From nothing the first step fills in zeros, and says nothing about the end.
         if not gaps.any() or (
             count > least and moved <= slack * TOLERANCE * max(float(np.linalg.norm(old)), 1e-12)

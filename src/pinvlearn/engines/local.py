@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._core.progress import Rate, progress
+from pinvlearn._core.progress import Rate, progress, told
 from pinvlearn._core.threads import in_threads
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
@@ -70,7 +70,7 @@ class BlockRows:
             piece = item[0].part(item[1])
             return function(piece.H, piece.Y, piece.weights)
 
-        return in_threads(of_piece, self._cuts(), self.n_jobs)
+        return _told_of(in_threads(of_piece, cuts := self._cuts(), self.n_jobs), cuts)
 
     def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
         """The merged results of all pieces; `merge` may reuse its left operand."""
@@ -90,7 +90,9 @@ class BlockRows:
             def of_piece(item: tuple[Block, slice]) -> Products:
                 return Products.of(item[0].part(item[1]))
 
-            products = merged(in_threads(of_piece, self._cuts(), self.n_jobs), Products.added)
+            cuts = self._cuts()
+            pieces = _told_of(in_threads(of_piece, cuts, self.n_jobs), cuts)
+            products = merged(pieces, Products.added)
         if not products.finite:
             self.raise_not_finite()
         return Gram(products, self.schema, (), float(self.n_rows), products.magnitude)
@@ -104,6 +106,14 @@ class BlockRows:
         blocks = self.blocks()
         cuts = ((block, rows) for block in blocks for rows in block.cuts())
         return list(cuts) if isinstance(blocks, tuple) else cuts
+
+
+def _told_of(found: Iterator[T], cuts: Iterable[Any]) -> Iterator[T]:
+    """The same, each piece of rows being a step."""
+    total = len(cuts) if isinstance(cuts, list) else None
+    for done, one in enumerate(found, start=1):
+        told("piece of rows", done, total)
+        yield one
 
 
 def rows_in_memory(

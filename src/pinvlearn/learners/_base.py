@@ -31,6 +31,7 @@ from pinvlearn._validation import (
 from pinvlearn.engines.local import rows_in_memory, rows_of_block
 from pinvlearn.engines.plan import Head, Plan, source_name
 from pinvlearn.features import FeatureMap
+from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._ledger import Ledger, Solved, has_leave_one_out
 from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -63,11 +64,12 @@ class Fitted(NamedTuple):
     rows: Block | None = None
 
 
-class ReadoutEstimator(LedgerHolder):
+class ReadoutEstimator(Followed, LedgerHolder):
     """fit and raw outputs of every learner; a subclass draws the map."""
 
     # Fitting to rows in memory.
 
+    @followed
     def fit(self, X: Matrix, y: Any, sample_weight: Any = None) -> Any:
         """Draw the feature map and solve for the weights of its units.
 

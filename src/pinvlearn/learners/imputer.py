@@ -29,6 +29,7 @@ from pinvlearn.completion.impute import (
     ppca_path,
     soft_path,
 )
+from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._mixed import (
     Column,
     as_matrix,
@@ -60,7 +61,7 @@ UNITS = 200
 """Hidden units of the classifier that fills a column of categories."""
 
 
-class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill the missing values of a table from a low-rank model of its columns.
 
     Columns are scaled by their known cells.  A row z is then filled with mean + B·a, where a
@@ -90,6 +91,8 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with 0.
     random_state : int, RandomState, Generator or None, default=None
         Which cells are held out, and the units of the classifiers.
+    verbose : bool, default=False
+        Print how far a fit is, about every second.
 
     Attributes
     ----------
@@ -153,6 +156,7 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         add_indicator: bool = False,
         keep_empty_features: bool = False,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_components = n_components
         self.solver = solver
@@ -161,7 +165,9 @@ class SVDImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.random_state = random_state
+        self.verbose = verbose
 
+    @followed
     def fit(self, X: Any, y: Any = None) -> SVDImputer:
         """Learn the model from a table with gaps.
 

@@ -39,6 +39,7 @@ from pinvlearn.learners._completing import (
     Problem,
     fit_clicks,
 )
+from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._ids import (
     as_ids,
     counted,
@@ -59,7 +60,7 @@ SCORE_CELLS = 2**22
 """Scores held at a time by `recommend` and `similar`: 32 MiB."""
 
 
-class PartialSVD(RegressorMixin, BaseEstimator):
+class PartialSVD(Followed, RegressorMixin, BaseEstimator):
     """The SVD of a partially known matrix: ratings of users for items, and the like.
 
     a_ij ≈ mean + b_i + c_j + u_i·v_j, fitted to the known entries alone: readings of sensors at
@@ -111,6 +112,8 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of what is drawn at random.
+    verbose : bool, default=False
+        Print how far a fit is, about every second.
 
     Attributes
     ----------
@@ -195,6 +198,7 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         clip: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.rank = rank
         self.solver = solver
@@ -209,7 +213,9 @@ class PartialSVD(RegressorMixin, BaseEstimator):
         self.clip = clip
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
+    @followed
     def fit(self, users: Any, items: Any = None, ratings: Any = None) -> PartialSVD:
         """Learn from known entries.
 
