@@ -21,7 +21,7 @@ except ImportError:  # an older or a later scikit-learn
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nobody can be told."""
 
-    def with_callbacks(method: Any) -> Any:  # type: ignore[misc]
+    def with_callbacks(method: Any) -> Any:
         return method
 
 
@@ -51,7 +51,7 @@ def followed(fit: Method) -> Method:
                 stack.enter_context(_told_in_lines(type(self).__name__))
             return fit(self, *args, **kwargs)
 
-    return with_callbacks(run)  # type: ignore[no-any-return]
+    return with_callbacks(run)
 
 
 @contextmanager
