@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numbers
+import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -249,6 +251,17 @@ SCALE_RATIO = 1000.0
 """Ratio of feature scales above which a fit warns: distances and sums see only the largest."""
 
 
+def _frames_of_ours() -> int:
+    """How far up the line is that a warning is about: the first that is not of a fit itself."""
+    frame: FrameType | None = sys._getframe(1)
+    count = 1
+    while (frame := frame.f_back if frame else None) is not None:
+        count += 1
+        if not frame.f_globals.get("__name__", "").startswith(("pinvlearn.", "sklearn.callback.")):
+            break
+    return count
+
+
 def warn_of_scales(X: Matrix) -> None:
     """Warn where the features' scales are so different that the smaller ones cannot matter."""
     if is_sparse(X):
@@ -262,7 +275,7 @@ def warn_of_scales(X: Matrix) -> None:
             "largest features drown the others. Put a StandardScaler in front: "
             "make_pipeline(StandardScaler(), ...).",
             UserWarning,
-            stacklevel=3,
+            stacklevel=_frames_of_ours(),
         )
 
 
