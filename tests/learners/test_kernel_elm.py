@@ -207,7 +207,7 @@ class TestAllForms:
     @pytest.mark.parametrize("y", [BINARY, CLASSES], ids=["binary", "multi-class"])
     def test_leave_one_out_accuracy(self, solver, y):
         alphas = np.logspace(-2, 1, 4)
-        model = classifier(solver, alpha=alphas).fit(X, y)
+        model = classifier(solver, alpha=alphas, loo_scoring="accuracy").fit(X, y)
         K, T = values(X, X), coded(y)
         scores = []
         for alpha in alphas:
@@ -222,7 +222,7 @@ class TestAllForms:
                 found = model.loo_predictions_.reshape(T.shape)
                 np.testing.assert_allclose(found, left_out, atol=1e-8 * np.abs(left_out).max())
         np.testing.assert_allclose(model.loo_scores_, scores, rtol=1e-12)
-        assert model.alpha_ == alphas[np.asarray(scores) >= max(scores) - 1e-9].max()
+        assert model.alpha_ in alphas[np.asarray(scores) >= max(scores) - 1e-9]
         np.testing.assert_array_equal(model.alphas_, alphas)
 
     def test_a_row_of_weight_zero_is_a_new_row(self, solver):
@@ -872,4 +872,4 @@ def test_command_line(tmp_path):
     learner = pinvlearn.load(out)[-1]
     assert isinstance(learner, KernelELMClassifier)
     assert learner.report_.method == "exact"
-    assert learner.loo_scores_.max() > 0.8
+    assert learner.corrected_accuracy_ > 0.8

@@ -68,10 +68,19 @@ def test_the_best_size_is_what_is_fitted(name, links):
 
 
 def test_classes_are_judged_by_accuracy():
-    model = RBFNetworkClassifier("loo", max_kernels=40, alpha=0.01, random_state=0).fit(X, y)
+    model = RBFNetworkClassifier(
+        "loo", max_kernels=40, alpha=0.01, loo_scoring="accuracy", random_state=0
+    ).fit(X, y)
     scores = model.size_scores_[0]
     assert set(np.round(scores * len(X), 6) % 1) == {0.0}
-    assert model.n_kernels_ == model.sizes_[scores == scores.max()][0]
+    assert model.n_kernels_ in model.sizes_[scores == scores.max()]
+
+
+def test_classes_are_judged_by_log_loss():
+    model = RBFNetworkClassifier("loo", max_kernels=40, alpha=0.01, random_state=0).fit(X, y)
+    scores = model.size_scores_[0]
+    assert model.n_kernels_ == model.sizes_[scores.argmax()]
+    assert model.best_score_ == pytest.approx(scores.max(), rel=1e-4)
 
 
 @pytest.mark.parametrize("alpha", ["auto", [1e-3, 0.1]])

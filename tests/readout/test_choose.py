@@ -17,6 +17,7 @@ from pinvlearn.readout.choose import (
     settled,
     validation,
 )
+from pinvlearn.readout.scoring import MSE, judged, part_of
 
 ROWS = 45
 FAMILIES = {"Pinv": {}, "RBFNetwork": {"n_kernels": 12}, "ELM": {"n_hidden": 12}}
@@ -108,9 +109,9 @@ def test_every_solver_finds_the_same(family, solver):
 @pytest.mark.parametrize("problem", ["binary", "multi-class", "multi-label"])
 def test_accuracy_is_that_of_the_left_out_rows(problem):
     kind, X, y = PROBLEMS[problem]
-    fitted = model("RBFNetwork", kind, alpha=ALPHAS).fit(X, y)
+    fitted = model("RBFNetwork", kind, alpha=ALPHAS, loo_scoring="accuracy").fit(X, y)
     H, Y = fitted.map_(X), encoded(kind, y)
-    scores = []
+    scores, squares = [], []
     for alpha in ALPHAS:
         left_out = leave_one_out(H, Y, alpha)
         if problem == "multi-class":
@@ -118,15 +119,16 @@ def test_accuracy_is_that_of_the_left_out_rows(problem):
         else:
             predicted = (left_out > 0).astype(int).reshape(y.shape)
         scores.append(accuracy_score(y, predicted))
+        squares.append(np.mean((Y - left_out) ** 2))
     np.testing.assert_allclose(fitted.loo_scores_, scores, rtol=1e-12)
-    best = ALPHAS[np.asarray(scores) >= max(scores) * (1 - TIE)]
-    assert fitted.alpha_ == best.max()
+    squares = np.where(np.asarray(scores) >= max(scores) * (1 - TIE), squares, np.inf)
+    assert fitted.alpha_ == ALPHAS[squares <= squares.min() * (1 + TIE)].max()
 
 
 def test_weighted_accuracy():
     kind, X, y = PROBLEMS["binary"]
     w = np.random.default_rng(3).uniform(0.2, 3.0, ROWS)
-    fitted = model("Pinv", kind, alpha=ALPHAS).fit(X, y, w)
+    fitted = model("Pinv", kind, alpha=ALPHAS, loo_scoring="accuracy").fit(X, y, w)
     expected = [
         accuracy_score(
             y, leave_one_out(X, encoded(kind, y), a, weights=w)[:, 0] > 0, sample_weight=w
@@ -233,10 +235,21 @@ class TestFormulae:
         assert one == pytest.approx(-10 * 3.0 / 25.0)
 
 
+def verdict_of(*scores):
+    """A verdict on candidates with these mean scores, of ten rows."""
+    outputs = np.sqrt(-np.array(scores)) * np.ones((10, 1))
+    return judged(MSE, [part_of(MSE, np.zeros((10, 1)), outputs[..., None], np.ones(10))])
+
+
 class TestTies:
     def test_the_largest_of_equal_alphas(self):
         scores = np.array([-2.0, -1.0, -1.0 - 1e-8, -1.1])
         assert best_of(scores, np.array([1.0, 2.0, 3.0, 4.0])) == 2
+
+    def test_the_least_squared_error_of_equal_scores_and_then_the_largest_alpha(self):
+        scores, alphas = np.array([0.9, 0.9, 0.9, 0.5]), np.array([1.0, 2.0, 3.0, 4.0])
+        assert best_of(scores, alphas, np.array([-0.2, -0.1, -0.3, -0.01])) == 1
+        assert best_of(scores, alphas, np.array([-0.2, -0.1, -0.1, -0.01])) == 2
 
     def test_the_smallest_size_and_then_the_largest_alpha(self):
         scores = np.array([[0.1, 0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.2, 0.1]])
@@ -253,15 +266,16 @@ class TestTies:
 
         def again(i):
             asked.append(i)
-            return truth[i]
+            return verdict_of(truth[i])
 
-        scores = np.array([-2.0, -1.0, -2.5])
-        assert settled(scores, np.arange(3.0), again) == 2
+        best, verdict = settled(verdict_of(-2.0, -1.0, -2.5), np.arange(3.0), again)
+        assert best == 2
         assert asked == [1, 0, 2]
-        np.testing.assert_array_equal(scores, [-3.0, -4.0, -2.5])
+        np.testing.assert_allclose(verdict.scores, [-3.0, -4.0, -2.5])
 
     def test_no_choice_is_made_where_a_score_cannot_be_found_again(self):
-        assert settled(np.array([-1.0, -2.0]), np.arange(2.0), lambda i: None) is None
+        best, _ = settled(verdict_of(-1.0, -2.0), np.arange(2.0), lambda i: None)
+        assert best is None
 
 
 class TestErrors:

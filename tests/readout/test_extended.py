@@ -6,7 +6,6 @@ import scipy.sparse
 
 import decimals
 from pinvlearn.engines.local import rows_in_memory
-from pinvlearn.learners._targets import squared_error_score
 from pinvlearn.readout import extended
 from pinvlearn.readout.extended import (
     Augmented,
@@ -18,6 +17,7 @@ from pinvlearn.readout.extended import (
 )
 from pinvlearn.readout.kernel_factors import KernelRows, Spectrum
 from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.scoring import MSE
 
 EPS = np.finfo(float).eps
 ROWS = 12
@@ -100,7 +100,7 @@ def test_kernel_machines(alpha, intercept, weights):
 
 def problem(H, Y, weights=None):
     rows = rows_in_memory(lambda X: X, H, Y, weights, H.shape[1], 1)
-    return Problem(rows, True, squared_error_score, np.random.default_rng(0))
+    return Problem(rows, True, MSE, np.random.default_rng(0))
 
 
 class TestAgain:
@@ -120,8 +120,8 @@ class TestAgain:
         np.testing.assert_array_equal(again.predictions[3:], rough[3:])
         assert again.errors[:3].max() <= 1e-8 * scale
         assert self.WEIGHTS[0] == 0.0
-        expected = squared_error_score(self.Y, again.predictions)
-        assert again.score == pytest.approx(np.average(expected, weights=self.WEIGHTS))
+        expected = -np.square(self.Y - again.predictions).mean(axis=1)
+        assert again.verdict.scores[0] == pytest.approx(np.average(expected, weights=self.WEIGHTS))
 
     def test_no_more_work_than_allowed(self, monkeypatch):
         arguments = problem(self.H, self.Y), 1e-9, self.Y, np.ones_like(self.Y), 1e-8

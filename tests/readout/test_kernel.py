@@ -14,13 +14,10 @@ from pinvlearn.readout.kernel import (
     solve_kernel,
     solve_single_precision,
 )
+from pinvlearn.readout.scoring import MSE
 
 EPS = np.finfo(float).eps
 N = 40
-
-
-def mean_squares(targets, predictions):
-    return -np.square(targets - predictions).mean(axis=-1)
 
 
 def bordered(K, Y, alpha, weights=None, intercept=True):
@@ -89,9 +86,7 @@ class TestOneAlpha:
 
     def test_leave_one_out_is_refitting(self, K, Y, weights, alpha, intercept):
         expected = refitted(K, Y, alpha, weights, intercept)
-        found = solve_kernel(
-            K.copy(), Y, weights, intercept=intercept, alpha=alpha, score=mean_squares
-        )
+        found = solve_kernel(K.copy(), Y, weights, intercept=intercept, alpha=alpha, score=MSE)
         allowed = max(1e-8, tolerance(K, alpha)) * np.abs(expected).max()
         assert np.abs(found.leave_one_out - expected).max() <= allowed
         w = np.ones(N) if weights is None else weights
@@ -101,7 +96,7 @@ class TestOneAlpha:
     def test_a_path_of_one_is_the_same(self, K, Y, weights, alpha, intercept):
         """By an eigendecomposition instead of a Cholesky factor."""
         one, path = (
-            solve_kernel(K.copy(), Y, weights, intercept=intercept, alpha=a, score=mean_squares)
+            solve_kernel(K.copy(), Y, weights, intercept=intercept, alpha=a, score=MSE)
             for a in (alpha, np.array([alpha]))
         )
         allowed = tolerance(K, alpha) * np.abs(one.coef).max()
@@ -115,9 +110,7 @@ class TestOneAlpha:
 @intercepts
 def test_a_path_is_judged_by_leave_one_out(K, Y, weights, intercept):
     alphas = np.logspace(-4, 2, 7)
-    found = solve_kernel(
-        K.copy(), Y, weights, intercept=intercept, alpha=alphas, score=mean_squares
-    )
+    found = solve_kernel(K.copy(), Y, weights, intercept=intercept, alpha=alphas, score=MSE)
     w = np.ones(N) if weights is None else weights
     expected = [
         -np.average(np.square(Y - refitted(K, Y, a, weights, intercept)).mean(axis=1), weights=w)
@@ -149,7 +142,7 @@ def test_generalised_cross_validation(K, Y, intercept):
 
 
 def test_the_built_in_path(K, Y):
-    found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=None, score=mean_squares)
+    found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=None, score=MSE)
     largest = scipy.linalg.eigvalsh(K)[-1]
     assert len(found.alphas) == len(found.scores) == 31
     np.testing.assert_allclose(
@@ -164,7 +157,7 @@ def test_rows_of_weight_zero(K, Y, alpha, intercept):
     """They change nothing, and are predicted like new rows."""
     w = np.ones(N)
     w[:6] = 0.0
-    found = solve_kernel(K.copy(), Y, w, intercept=intercept, alpha=alpha, score=mean_squares)
+    found = solve_kernel(K.copy(), Y, w, intercept=intercept, alpha=alpha, score=MSE)
     c, b = bordered(K[6:, 6:], Y[6:], found.alpha, None, intercept)
     atol = 1e-8 * np.abs(c).max()
     np.testing.assert_allclose(found.coef[6:], c, atol=atol)
@@ -176,7 +169,7 @@ def test_rows_of_weight_zero(K, Y, alpha, intercept):
 def test_no_ridge_interpolates(Y):
     X = np.random.default_rng(3).standard_normal((N, 3))
     K = np.exp(-5.0 * np.square(X[:, None] - X).sum(axis=-1))
-    found = solve_kernel(K.copy(), Y, None, intercept=False, alpha=0.0, score=mean_squares)
+    found = solve_kernel(K.copy(), Y, None, intercept=False, alpha=0.0, score=MSE)
     allowed = N * EPS * np.linalg.cond(K) * np.abs(Y).max()
     np.testing.assert_allclose(K @ found.coef, Y, atol=allowed)
     expected = refitted(K, Y, 0.0, None, False)
@@ -205,7 +198,7 @@ class TestIndefinite:
         K = np.ones((N, N)) + EPS * np.random.default_rng(0).standard_normal((N, N))
         K = (K + K.T) / 2.0
         assert scipy.linalg.eigvalsh(K)[0] < 0.0
-        found = solve_kernel(K, Y, None, intercept=False, alpha=None, score=mean_squares)
+        found = solve_kernel(K, Y, None, intercept=False, alpha=None, score=MSE)
         np.testing.assert_allclose(
             found.coef.sum(), N * 2 * Y.mean() / (N + found.alpha), rtol=1e-6
         )
@@ -225,7 +218,7 @@ class TestDigits:
         coef, offset = ridge(self.ROWS, self.Y, alpha, intercept=True)
         return self.ROWS @ coef + offset
 
-    @pytest.mark.parametrize("score", [None, mean_squares], ids=["plain", "leave-one-out"])
+    @pytest.mark.parametrize("score", [None, MSE], ids=["plain", "leave-one-out"])
     @pytest.mark.parametrize("alpha", [1e-11, 1e-9, 1e-6, 1e-2])
     def test_the_error_that_is_reported_is_there_at_most(self, alpha, score):
         K, found = self.ROWS @ self.ROWS.T, self.solve(alpha, score)
@@ -234,20 +227,20 @@ class TestDigits:
         said = "rounding of kernel values" in " ".join(found.report.notes)
         assert said == (found.error > 1e-8)
 
-    @pytest.mark.parametrize("score", [None, mean_squares], ids=["plain", "leave-one-out"])
+    @pytest.mark.parametrize("score", [None, MSE], ids=["plain", "leave-one-out"])
     @pytest.mark.parametrize("alpha", [1e-15, np.array([1e-15]), np.array([1e-16, 1e-15])])
     def test_beyond_them_there_is_no_answer(self, alpha, score):
         with pytest.raises(np.linalg.LinAlgError, match="beyond the digits.*larger alpha"):
             self.solve(alpha, score)
 
-    @pytest.mark.parametrize("score", [None, mean_squares], ids=["validation", "leave-one-out"])
+    @pytest.mark.parametrize("score", [None, MSE], ids=["validation", "leave-one-out"])
     def test_a_path_is_chosen_from_what_is_within_them(self, score):
         found = self.solve(np.array([1e-16, 1e-3, 1.0]), score)
         assert np.isneginf(found.scores[0])
         assert np.isfinite(found.scores[1:]).all()
         assert "1 alphas are beyond the digits" in found.report.notes[0]
 
-    @pytest.mark.parametrize("score", [None, mean_squares], ids=["plain", "leave-one-out"])
+    @pytest.mark.parametrize("score", [None, MSE], ids=["plain", "leave-one-out"])
     @pytest.mark.parametrize("alpha", [0.0, 1e-8, 0.1, 10.0])
     def test_a_number_and_a_path_of_one_are_the_same(self, alpha, score):
         one, path = (self.solve(a, score) for a in (alpha, np.array([alpha])))
@@ -258,9 +251,7 @@ class TestDigits:
     @pytest.mark.parametrize("intercept", [False, True])
     def test_without_ridge_a_singular_kernel_is_least_squares(self, intercept):
         K = self.ROWS @ self.ROWS.T
-        found = solve_kernel(
-            K.copy(), self.Y, None, intercept=intercept, alpha=0.0, score=mean_squares
-        )
+        found = solve_kernel(K.copy(), self.Y, None, intercept=intercept, alpha=0.0, score=MSE)
         coef, offset = ridge(self.ROWS, self.Y, 0.0, intercept=intercept)
         fitted = K @ found.coef + found.intercept
         np.testing.assert_allclose(fitted, self.ROWS @ coef + offset, atol=1e-10)
@@ -279,12 +270,12 @@ class TestDigits:
         x = np.linspace(0.0, 3.0, 16)
         K = np.exp(-np.square(x[:, None] - x))
         Y = np.sin(2 * x)[:, None]
-        found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=alpha, score=mean_squares)
+        found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=alpha, score=MSE)
         exact = decimals.leave_one_out(K, Y, found.alpha, kernel=True)
         np.testing.assert_allclose(found.leave_one_out, exact, atol=1e-8 * np.abs(exact).max())
         assert found.leave_one_out_error.max() <= 1e-8 * np.abs(exact).max()
         best = list(found.alphas).index(found.alpha)
-        expected = mean_squares(Y, found.leave_one_out).mean()
+        expected = MSE(Y, found.leave_one_out).mean()
         assert found.scores[best] == pytest.approx(expected, rel=1e-9)
 
     def test_large_problems_say_what_they_keep(self, monkeypatch):
@@ -292,7 +283,7 @@ class TestDigits:
         x = np.linspace(0.0, 3.0, 16)
         K = np.exp(-np.square(x[:, None] - x))
         Y = np.sin(2 * x)[:, None]
-        found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=1e-12, score=mean_squares)
+        found = solve_kernel(K.copy(), Y, None, intercept=True, alpha=1e-12, score=MSE)
         exact = decimals.leave_one_out(K, Y, 1e-12, kernel=True)
         assert (np.abs(found.leave_one_out - exact) <= found.leave_one_out_error).all()
         assert "leave-one-out predictions may be wrong" in found.report.notes[-1]
@@ -305,9 +296,7 @@ def test_the_unit_of_the_built_in_path(size, intercept):
     rng = np.random.default_rng(size)
     X = rng.standard_normal((size, 3)) + 1.0
     K = X @ X.T
-    found = solve_kernel(
-        K.copy(), X[:, :1], None, intercept=intercept, alpha=None, score=mean_squares
-    )
+    found = solve_kernel(K.copy(), X[:, :1], None, intercept=intercept, alpha=None, score=MSE)
     largest = np.linalg.eigvalsh(K)[-1]
     np.testing.assert_allclose(found.alphas[-1], largest, rtol=1e-12)
 

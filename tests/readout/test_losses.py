@@ -35,11 +35,29 @@ def test_the_temperature_is_that_of_the_least_loss():
     best = class_temperature(Y, outputs, ONES)
     assert best == pytest.approx(1 / 3.0, rel=0.3)
 
-    def loss(temperature):
-        return -scipy.special.log_softmax(outputs / temperature, axis=1)[Y > 0].mean()
+    smoothed = np.where(Y > 0, 301 / 303, 1 / 303)
 
-    assert loss(best) <= min(loss(best * 1.05), loss(best / 1.05))
-    np.testing.assert_allclose(class_loss(Y, outputs, ONES).mean(), loss(best), rtol=1e-12)
+    def loss(temperature, targets):
+        logs = scipy.special.log_softmax(outputs / temperature, axis=1)
+        return -(targets * logs).sum(axis=1).mean()
+
+    nearby = [loss(best * factor, smoothed) for factor in (0.99, 1.0, 1.01)]
+    assert np.argmin(nearby) == 1
+    np.testing.assert_allclose(class_loss(Y, outputs, ONES).mean(), loss(best, Y > 0), rtol=1e-12)
+
+
+def test_classes_that_are_told_apart_leave_doubts():
+    """A row of another class is thought as likely as one more row for each class makes it."""
+    for n in (20, 200):
+        Y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
+        temperature = class_temperature(Y, 0.5 * Y, np.ones(n))
+        assert scipy.special.expit(1.0 / temperature) == pytest.approx((n + 1) / (n + 2), rel=1e-6)
+
+
+def test_outputs_that_tell_nothing_get_no_weight():
+    Y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)[:, None]
+    assert class_temperature(Y, -Y, np.ones(40)) > 100.0
+    assert class_loss(Y, -Y, np.ones(40)).mean() == pytest.approx(np.log(2.0), abs=0.01)
 
 
 def test_class_loss_does_not_depend_on_the_scale_of_the_outputs():
@@ -62,7 +80,10 @@ def test_weights_count_as_copies():
     w = RNG.integers(1, 4, 300).astype(float)
     copies = np.repeat(np.arange(300), w.astype(int))
     one = class_temperature(Y, outputs, w)
-    assert one == pytest.approx(class_temperature(Y[copies], outputs[copies], np.ones(len(copies))))
+    # as copies but for the smoothing, which counts how many rows the weights are worth
+    same = class_temperature(Y[copies], outputs[copies], np.ones(len(copies)))
+    assert one == pytest.approx(same, rel=0.03)
+    assert class_temperature(Y, outputs, 7.0 * w) == pytest.approx(one)
 
 
 def test_labels_by_themselves():

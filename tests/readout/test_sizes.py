@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from matrices import slow
 from oracles import leave_one_out
 from pinvlearn.engines.local import rows_in_memory
-from pinvlearn.learners._targets import squared_error_score, top_class_score
 from pinvlearn.readout import sizes as sizing
 from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.scoring import MSE, Scoring, top_class_score
 from pinvlearn.readout.sizes import SizePath, prefix_path, truncation_path
 from pinvlearn.readout.solvers import QR, ExactSVD, GramSVD
 
 
-def make_problem(H, Y, *, weights=None, intercept=True, score=squared_error_score, n_jobs=1):
+def make_problem(H, Y, *, weights=None, intercept=True, score=MSE, n_jobs=1):
     rows = rows_in_memory(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
     return Problem(rows, intercept, score, np.random.default_rng(0))
 
@@ -31,12 +31,17 @@ def some_weights(rows):
     return w
 
 
-def brute_force(H, Y, alpha, sizes, *, weights=None, intercept=True, score=squared_error_score):
+def brute_force(H, Y, alpha, sizes, *, weights=None, intercept=True, score=MSE):
     """Refit for every size and every row left out."""
     w = np.ones(len(H)) if weights is None else weights
     return [
         np.average(
-            score(Y, leave_one_out(H[:, :j], Y, alpha, weights=weights, intercept=intercept)),
+            score.rows(
+                Y.T,
+                leave_one_out(H[:, :j], Y, alpha, weights=weights, intercept=intercept).T[
+                    ..., None
+                ],
+            )[:, 0],
             weights=w,
         )
         for j in sizes
@@ -46,7 +51,7 @@ def brute_force(H, Y, alpha, sizes, *, weights=None, intercept=True, score=squar
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["through zero", "intercept"])
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 0.1])
-@pytest.mark.parametrize("score", [squared_error_score, top_class_score])
+@pytest.mark.parametrize("score", [MSE, Scoring(top_class_score)])
 def test_every_prefix_is_left_out_exactly(score, alpha, intercept, weighted):
     H, Y = slow(25, 9), targets(25, 3)
     weights = some_weights(25) if weighted else None

@@ -12,11 +12,11 @@ from pairs import sweep
 from pinvlearn import FlatGradient, Tolerance, range_basis
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS
 from pinvlearn.engines.local import rows_in_memory
-from pinvlearn.learners._targets import accuracy_score, squared_error_score, top_class_score
 from pinvlearn.readout import choose as selection
 from pinvlearn.readout import solvers as s
 from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.scoring import MSE, Scoring, accuracy_score, top_class_score
 from pinvlearn.readout.solve import solve
 from pinvlearn.summaries import block, moments
 
@@ -122,7 +122,7 @@ PATHS = {"auto": None, "zero": [0.0], "least": [0.0, 1e-30], "given": np.logspac
 @sweep(
     decades=[3, 8, 13],
     shape=[(80, 30), (400, 30), (30, 80)],
-    score=[None, squared_error_score],
+    score=[None, MSE],
     path=PATHS,
 )
 def test_auto_keeps_its_word_on_paths(decades, shape, score, path):
@@ -158,7 +158,7 @@ def test_leave_one_out_of_every_solver(solver, setting, shape):
     H, Y = slow(*shape) + 0.5, targets(shape[0])
     w = np.random.default_rng(8).uniform(0.1, 2.0, shape[0]) if weighted else None
     alphas = np.array([1e-4, 1e-2, 1.0])
-    problem = make_problem(H, Y, weights=w, intercept=intercept, score=squared_error_score)
+    problem = make_problem(H, Y, weights=w, intercept=intercept, score=MSE)
     readout = solve(problem, EXACT[solver], alphas)
     brute = [leave_one_out(H, Y, a, weights=w, intercept=intercept) for a in alphas]
     errors = [-np.average(((Y - p) ** 2).mean(axis=1), weights=w) for p in brute]
@@ -169,13 +169,15 @@ def test_leave_one_out_of_every_solver(solver, setting, shape):
     np.testing.assert_allclose(readout.leave_one_out, brute[best], atol=1e-8 * scale)
 
 
-@pytest.mark.parametrize("score", [accuracy_score, top_class_score, squared_error_score])
-def test_the_path_chooses_the_best_score_and_of_equals_the_largest_alpha(score):
+@pytest.mark.parametrize("score", [Scoring(accuracy_score), Scoring(top_class_score), MSE])
+def test_the_path_chooses_the_best_score_and_of_equals_the_least_error(score):
     H, Y = kernel(), np.where(targets(60, 3) > 0.3, 1.0, -1.0)
     alphas = np.logspace(-6, 2, 17)
     left_out = [leave_one_out(H, Y, alpha)[:, None] for alpha in alphas]
-    brute = np.array([score(Y[:, None], predictions).mean() for predictions in left_out])
-    ties = alphas[brute >= brute.max() - selection.TIE * abs(brute.max())]
+    brute = np.array([score.rows(Y.T, each[:, 0].T[..., None]).mean() for each in left_out])
+    near = brute >= brute.max() - selection.TIE * abs(brute.max())
+    squares = np.array([np.square(Y - each[:, 0]).mean() for each in left_out])
+    ties = alphas[near & (squares <= squares[near].min() * (1.0 + selection.TIE))]
     for order in (slice(None), slice(None, None, -1)):
         readout = solve(make_problem(H, Y, score=score), s.QR(), alphas[order])
         np.testing.assert_allclose(readout.scores, brute[order], rtol=1e-6)
@@ -211,7 +213,7 @@ def test_the_bits_do_not_depend_on_the_number_of_jobs(name, alpha, n_jobs):
     rows = 2 * MIN_BLOCK_ROWS + 100
     H, Y = slow(rows, 6), targets(rows)
     one, many = (
-        solve(make_problem(H, Y, score=squared_error_score, n_jobs=n), s.SOLVERS[name](), alpha)
+        solve(make_problem(H, Y, score=MSE, n_jobs=n), s.SOLVERS[name](), alpha)
         for n in (1, n_jobs)
     )
     for field in ("coef", "intercept", "scores", "leave_one_out", "alpha"):
@@ -240,7 +242,7 @@ class TestOneSquareArray:
     @pytest.mark.parametrize("alpha", [1e-3, None], ids=["ridge", "path"])
     def test_a_wide_problem_is_solved_like_any_other(self, solver, alpha):
         H, Y, w = slow(60, 11), targets(60), some_weights(60)
-        problem = make_problem(H, Y, weights=w, score=squared_error_score)
+        problem = make_problem(H, Y, weights=w, score=MSE)
         readout = solve(problem, EXACT[solver], alpha)
         coef, offset = ridge(H, Y, readout.alpha, weights=w, intercept=True)
         np.testing.assert_allclose(readout.coef, coef, atol=1e-8 * np.abs(coef).max())
@@ -277,7 +279,7 @@ class TestOneSquareArray:
 class TestBuiltInPath:
     def test_it_spans_sixteen_decades_below_the_largest_eigenvalue(self):
         H = slow(50, 12)
-        readout = solve(make_problem(H, targets(50), score=squared_error_score), s.QR(), None)
+        readout = solve(make_problem(H, targets(50), score=MSE), s.QR(), None)
         largest = np.linalg.norm(H - H.mean(axis=0), 2) ** 2
         assert len(readout.alphas) == selection.PATH_LENGTH
         np.testing.assert_allclose(readout.alphas[[0, -1]], [1e-16 * largest, largest], rtol=1e-9)
@@ -285,7 +287,7 @@ class TestBuiltInPath:
     def test_constant_features(self):
         H = np.ones((20, 3))
         for solver in EXACT.values():
-            readout = solve(make_problem(H, targets(20), score=squared_error_score), solver, None)
+            readout = solve(make_problem(H, targets(20), score=MSE), solver, None)
             np.testing.assert_allclose(readout.coef, 0.0, atol=1e-6)
             np.testing.assert_allclose(
                 H @ readout.coef + readout.intercept,
@@ -296,9 +298,7 @@ class TestBuiltInPath:
     def test_the_smallest_alpha_winning_is_noted(self):
         H = slow(50, 12)
         exact = H @ targets(12)
-        readout = solve(
-            make_problem(H, exact, score=squared_error_score), s.QR(), np.array([0.5, 1.0])
-        )
+        readout = solve(make_problem(H, exact, score=MSE), s.QR(), np.array([0.5, 1.0]))
         assert "the smallest of the path" in " ".join(readout.report.notes)
 
 
@@ -363,7 +363,7 @@ class TestRefinement:
 
     def test_auto_turns_to_qr_where_the_first_solution_is_not_good_enough(self):
         H = with_spectrum(60, 30, np.logspace(0, -7.6, 30))
-        readout = solve(make_problem(H, targets(60), score=squared_error_score), s.Auto(), 1e-14)
+        readout = solve(make_problem(H, targets(60), score=MSE), s.Auto(), 1e-14)
         assert readout.report.method == "qr"
 
 

@@ -180,17 +180,19 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
 
 
 def leave_one_out(learner: Any, y: Any) -> dict[str, float]:
-    """The leave-one-out score of a fitted learner at its alpha: accuracy, precision, or R²."""
+    """The leave-one-out score of a fitted learner, corrected for its choices: accuracy or R²."""
     if isinstance(learner, FastPIClassifier):
         name = "accuracy" if np.ndim(y) == 1 else f"precision_at_{min(learner.k, y.shape[1])}"
         best = getattr(learner, "loo_scores_", np.array([])).max(initial=-np.inf)
         return {f"leave_one_out_{name}": float(best)} if np.isfinite(best) else {}
-    if not hasattr(learner, "loo_scores_"):  # a fit to a summary, which has no rows to leave out
+    if not hasattr(learner, "corrected_score_"):  # a summary, which has no rows to leave out
         return {}
-    chosen = np.argmin(np.abs(learner.alphas_ - learner.alpha_))
-    score = float(learner.loo_scores_[chosen])
+    score = float(learner.corrected_score_)
     if hasattr(learner, "classes_"):
-        return {"leave_one_out_accuracy": score}
+        found = {"leave_one_out_accuracy": float(learner.corrected_accuracy_)}
+        if isinstance(learner.loo_scoring, str) and learner.loo_scoring == "log_loss":
+            found["leave_one_out_log_loss"] = -score
+        return found
     spread = float(np.var(y))
     return {"leave_one_out_r2": 1.0 + score / spread} if spread > 0 else {}
 

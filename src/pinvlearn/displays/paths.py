@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 _MARKERS = "osDv^P*X"
 _SCORE_NAMES = {
+    "log_loss": "− leave-one-out log-loss",
     "accuracy": "leave-one-out accuracy",
+    "balanced_accuracy": "leave-one-out balanced accuracy",
     "mse": "− leave-one-out squared error",
     "precision": "leave-one-out precision",
 }
+
+
+def _score_name(learner: Any) -> str:
+    judge = learner.loo_scoring
+    return _SCORE_NAMES.get(judge if isinstance(judge, str) else "", "leave-one-out score")
 
 
 class ConvergenceDisplay:
@@ -224,8 +231,7 @@ class AlphaPathDisplay:
             )
         if np.ndim(scores) == 2:  # ranks and ridges were judged together: the path at the rank used
             scores = scores[np.flatnonzero(learner.ranks_ == learner.rank_)[0]]
-        name = _SCORE_NAMES.get(learner.loo_scoring, "leave-one-out score")
-        display = cls(alphas, scores, alpha=learner.alpha_, score_name=name)
+        display = cls(alphas, scores, alpha=learner.alpha_, score_name=_score_name(learner))
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
@@ -354,7 +360,7 @@ class SizePathDisplay:
             size=getattr(learner, f"{chosen}_"),
             alphas=learner.size_alphas_,
             size_name=names[chosen],
-            score_name=_SCORE_NAMES.get(learner.loo_scoring, "leave-one-out score"),
+            score_name=_score_name(learner),
         )
         return display.plot(ax=ax, **kwargs)
 

@@ -20,7 +20,6 @@ from sklearn.utils.metaestimators import available_if
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn._validation import (
     check_alpha,
-    check_choice,
     check_in_memory,
     check_jobs,
     check_magnitude,
@@ -36,7 +35,9 @@ from pinvlearn.learners._ledger import Ledger, Solved, has_leave_one_out
 from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import (
+    CLASS_SCORINGS,
     Targets,
+    check_scoring,
     class_attributes,
     class_schema,
     coded,
@@ -45,10 +46,11 @@ from pinvlearn.learners._targets import (
     number_schema,
     one_column,
     probabilities,
-    score_of,
+    scoring_of,
 )
 from pinvlearn.readout.choose import Alpha
-from pinvlearn.readout.problem import Problem, Rows, Score
+from pinvlearn.readout.problem import Problem, Rows
+from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.block import Block
@@ -97,7 +99,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
             check_magnitude(X, targets.T, targets.weights)
             if not self.__sklearn_tags__().input_tags.pairwise:
                 warn_of_scales(X)
-            found = self._fit_readout(X, y, targets, score_of(self.loo_scoring, targets.schema))
+            found = self._fit_readout(X, y, targets, scoring_of(self.loo_scoring, targets))
             notes = tuple(found.notes)
             schema = replace(targets.schema, n_columns=int(found.map.n_columns))
             solution = self._solution_of(found.readout, schema, notes)
@@ -114,7 +116,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
             )
         return self
 
-    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
         """Draw the map, solve on its features, and keep what rows can be added to."""
         alpha, solver = check_alpha(self.alpha), self._solver()
         map_stream, solver_stream = generator(self.random_state).spawn(2)
@@ -173,10 +175,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     """Classes coded as ±1 targets, one column per class (one in all for two classes)."""
 
     temperature_ = Solved("Divisor of the outputs whose softmax gives the probabilities.")
+    corrected_accuracy_ = Solved("Share of rows decided rightly, where others chose the ridge.")
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
-        if self.loo_scoring is not None:
-            check_choice("loo_scoring", self.loo_scoring, ("accuracy", "mse"))
+        check_scoring(self.loo_scoring, CLASS_SCORINGS)
         names = getattr(self, "feature_names_in_", None)
         return class_schema(y, n_features, names, self._class_weight)
 
@@ -250,8 +252,7 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
     """Real targets, one or several."""
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
-        if self.loo_scoring is not None:
-            check_choice("loo_scoring", self.loo_scoring, ("mse",))
+        check_scoring(self.loo_scoring, ("mse",))
         return number_schema(y, n_features, getattr(self, "feature_names_in_", None))
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:

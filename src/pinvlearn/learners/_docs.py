@@ -25,9 +25,11 @@ PARAMETERS = {
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.""",
     "loo_scoring": """
-    loo_scoring : {"mse"} or None, default="mse"
-        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
-        no `predict_interval`.""",
+    loo_scoring : "mse", callable or None, default="mse"
+        What leave-one-out judges alpha by.  A callable takes targets, left-out predictions and
+        sample weights of all rows and returns a number, greater being better.  Equal scores are
+        told apart by squared error, then by the larger ridge.  None does without leave-one-out, by
+        generalised cross-validation: the fastest fit, but no `predict_interval`.""",
     "n_jobs": """
     n_jobs : int, default=None
         Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The
@@ -39,9 +41,15 @@ PARAMETERS = {
 """Parameters that several learners share, as their docstrings describe them."""
 
 CLASSIFIER_SCORING = """
-    loo_scoring : {"accuracy", "mse"} or None, default="accuracy"
-        What leave-one-out judges alpha by.  None does without leave-one-out: the fastest fit, but
-        no `predict_proba`."""
+    loo_scoring : {"log_loss", "accuracy", "balanced_accuracy", "mse"}, callable or None, \
+            default="log_loss"
+        What leave-one-out judges alpha by.  "log_loss" is that of softmax at a temperature fitted
+        for each alpha, "mse" the squared error of the ±1 targets.  A callable takes classes,
+        left-out outputs (as of `decision_function`) and sample weights of all rows and returns a
+        number, greater being better; it is called for each alpha with all rows and with five
+        times four fifths of them.  Equal scores are told apart by squared error, then by the larger
+        ridge.  None does without leave-one-out, by generalised cross-validation: the fastest fit,
+        but no `predict_proba`."""
 
 ATTRIBUTES = """
     Attributes
@@ -55,8 +63,15 @@ ATTRIBUTES = """
     alphas_ : array
         The ridges it was chosen from.
     loo_scores_ : array
-        Leave-one-out score of each of `alphas_` (larger is better); `gcv_scores_` where
-        `loo_scoring` is None and there was a path.
+        Leave-one-out score of each of `alphas_` (larger is better; minus the loss where that is
+        judged); `gcv_scores_` where `loo_scoring` is None and there was a path.
+    best_score_ : float
+        The score of `alpha_`: the best of the path, and flattered by having been chosen.
+    corrected_score_ : float
+        The same corrected for the choice: rows are dealt into five folds, and each fold's rows,
+        left out as ever, are judged at the ridge that the other folds' scores choose.
+    corrected_accuracy_ : float
+        The share of rows that is decided rightly in this way; of classifiers.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
         Output for each training row of the read-out fitted to all others, given the map.
     loo_error_ : array of the same shape

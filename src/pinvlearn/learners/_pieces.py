@@ -43,6 +43,7 @@ from pinvlearn.learners._ledger import (
     with_classes,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.learners._targets import score_attributes
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.solve import Readout, solve
@@ -62,6 +63,8 @@ class LedgerHolder(BaseEstimator):
     report_ = Solved("What was done, why, how exactly, and how long it took.")
     gcv_scores_ = Solved("Generalised cross-validation score of each of `alphas_`.")
     loo_scores_ = Solved("Leave-one-out score of each of `alphas_`.")
+    best_score_ = Solved("The score of `alpha_`, the best of the path.")
+    corrected_score_ = Solved("Left-out score, each row judged by the ridge that others chose.")
     loo_predictions_ = Solved("Output for each training row of the read-out fitted to all others.")
     loo_error_ = Solved("How far rounding may have moved each of `loo_predictions_`.")
 
@@ -479,10 +482,7 @@ class LedgerHolder(BaseEstimator):
         found = self._attributes_of(readout, schema)
         found |= {"alpha_": readout.alpha, "alphas_": readout.alphas, "rank_": readout.rank}
         found["report_"] = replace(readout.report, notes=(*notes, *readout.report.notes))
-        if readout.scores is not None:
-            left_out = readout.leave_one_out is not None
-            found["loo_scores_" if left_out else "gcv_scores_"] = readout.scores
-        return found
+        return found | score_attributes(readout, schema)
 
 
 def _summary_of(other: Any) -> Summary:

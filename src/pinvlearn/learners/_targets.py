@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 import scipy.special
 from sklearn.utils import compute_class_weight
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._validation import check_block_targets, check_classes
-from pinvlearn.readout.problem import Score
+from pinvlearn.readout.choose import corrected
+from pinvlearn.readout.losses import class_temperature, label_temperature
+from pinvlearn.readout.scoring import (
+    OwnScore,
+    Scoring,
+    accuracy_score,
+    squared_error_score,
+    top_class_score,
+)
 from pinvlearn.readout.solve import Readout
 from pinvlearn.summaries import Schema
 from pinvlearn.summaries.schema import weights_text
@@ -78,32 +85,87 @@ def coded(schema: Schema, y: Any, weights: Array | None, class_weight: Any) -> T
     return Targets(schema, schema.coded(y), weights)
 
 
-def squared_error_score(targets: Array, predictions: Array) -> Array:
-    """Minus the mean squared error over the targets."""
-    score: Array = -np.square(targets - predictions).mean(axis=-1)
+CLASS_SCORINGS = ("log_loss", "accuracy", "balanced_accuracy", "mse")
+"""What classifiers are judged by, if not by a callable."""
+
+
+def check_scoring(value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse what leave-one-out cannot judge by."""
+    if value is None or callable(value) or (isinstance(value, str) and value in allowed):
+        return
+    raise ValueError(
+        f"loo_scoring={value!r} is not known; choose one of {', '.join(map(repr, allowed))}, a "
+        "callable (y_true, left_out_outputs, sample_weight) -> float of which more is better, or "
+        "None for generalised cross-validation."
+    )
+
+
+def scoring_of(value: Any, targets: Targets) -> Scoring | None:
+    """What leave-one-out judges by; None for no leave-one-out."""
+    if value is None:
+        return None
+    schema, right = targets.schema, None
+    if schema.task != "targets":
+        several = schema.task == "classes" and schema.n_targets > 2
+        right = top_class_score if several else accuracy_score
+    if callable(value):
+        return Scoring(own=_own_score(value, schema), decided=right)
+    if value == "log_loss":
+        return Scoring(log_loss=schema.task, decided=right)
+    if value == "balanced_accuracy":
+        return Scoring(_balanced(targets, right), decided=right)
+    return Scoring(squared_error_score if value == "mse" else right, decided=right)
+
+
+def _balanced(targets: Targets, right: Any) -> Any:
+    """Right decisions over the weight of the row's class: the mean of the classes' accuracies."""
+    if targets.schema.task != "classes":
+        raise ValueError('loo_scoring="balanced_accuracy" is for classes; labels have "accuracy".')
+    Y, w = targets.Y, targets.weights
+    totals = (np.ones(len(Y)) if w is None else w) @ (_both(Y) > 0.0)
+    counts = np.where(totals > 0.0, totals * np.count_nonzero(totals), np.inf) / totals.sum()
+
+    def score(Y: Array, outputs: Array) -> Array:
+        score: Array = right(Y, outputs) / counts[_both(Y.T).argmax(axis=-1)][:, None]
+        return score
+
     return score
 
 
-def accuracy_score(targets: Array, predictions: Array) -> Array:
-    """1 where all signs agree."""
-    right = np.equal(targets > 0.0, predictions > 0.0).all(axis=-1)
-    return np.asarray(right, dtype=np.float64)
+def _both(Y: Array) -> Array:
+    """Columns for both of two classes."""
+    return np.concatenate([-Y, Y], axis=-1) if Y.shape[-1] == 1 else Y
 
 
-def top_class_score(targets: Array, predictions: Array) -> Array:
-    """1 where the largest output is the right class's."""
-    right = targets.argmax(axis=-1) == predictions.argmax(axis=-1)
-    return right.astype(np.float64)
+def _own_score(function: Any, schema: Schema) -> OwnScore:
+    """A user's score, with targets and outputs as users know them."""
+
+    def score(Y: Array, outputs: Array, weights: Array) -> float:
+        y = Y[:, 0] if schema.one_target and Y.shape[1] == 1 else Y
+        if schema.task != "targets":
+            y = decided(Y, schema, schema.classes)
+        value = function(y, one_column(outputs, schema), weights)
+        if not np.isscalar(value) and np.ndim(value) != 0:
+            raise TypeError(
+                f"loo_scoring={function!r} gave {value!r}; it must give one number, greater being "
+                "better."
+            )
+        return float(value)
+
+    return score
 
 
-def score_of(scoring: str | None, schema: Schema) -> Score | None:
-    """What leave-one-out judges by; None for no leave-one-out."""
-    if scoring is None:
-        return None
-    if scoring == "mse":
-        return squared_error_score
-    several = schema.task == "classes" and schema.n_targets > 2
-    return top_class_score if several else accuracy_score
+def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
+    """The best of the scores, and one that allows for the choice."""
+    if readout.scores is None:
+        return {}
+    at = int(np.argmin(np.abs(readout.alphas - readout.alpha)))
+    found: dict[str, Any] = {"best_score_": float(readout.scores[at])}
+    if readout.verdict is None:
+        return found | {"gcv_scores_": readout.scores}
+    found["loo_scores_"] = readout.scores
+    found["corrected_score_"], right = corrected(readout.verdict, readout.alphas)
+    return found if schema.task == "targets" else found | {"corrected_accuracy_": right}
 
 
 def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
@@ -111,8 +173,9 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
     outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is not None and errors is not None and targets is not None:
-        labels = schema.task == "labels"
-        found["temperature_"] = _fit_temperature(outputs, targets > 0.0, labels)
+        weights = np.ones(len(targets)) if readout.weights is None else readout.weights
+        temperature = label_temperature if schema.task == "labels" else class_temperature
+        found["temperature_"] = temperature(targets, outputs, weights)
         found["loo_predictions_"] = one_column(outputs, schema)
         found["loo_error_"] = one_column(errors, schema)
     return found
@@ -156,23 +219,5 @@ def probabilities(scaled: Array, schema: Schema) -> Array:
     if schema.task == "labels":
         one_by_one: Array = scipy.special.expit(2.0 * scaled)
         return one_by_one
-    if scaled.shape[1] == 1:
-        scaled = np.hstack([-scaled, scaled])
-    together: Array = scipy.special.softmax(scaled, axis=1)
+    together: Array = scipy.special.softmax(_both(scaled), axis=1)
     return together
-
-
-def _fit_temperature(outputs: Array, positive: Any, labels: bool) -> float:
-    """The temperature that minimises the log-loss of left-out rows; one-dimensional and smooth."""
-    one_hot = outputs.shape[1] > 1 and not labels
-
-    def log_loss(log_temperature: float) -> float:
-        scaled = outputs / np.exp(log_temperature)
-        if one_hot:
-            scaled = scaled - scipy.special.logsumexp(scaled, axis=1, keepdims=True)
-            return -float(scaled[positive].mean())
-        signed = np.where(positive, scaled, -scaled)
-        return float(np.logaddexp(0.0, -2.0 * signed).mean())
-
-    best = scipy.optimize.minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded")
-    return float(np.exp(best.x))

@@ -148,7 +148,7 @@ class DeepELMClassifier(ReadoutClassifier, _DeepELM):
         solver: Any = "auto",
         direct_links: bool = False,
         class_weight: Any = None,
-        loo_scoring: str | None = "accuracy",
+        loo_scoring: Any = "log_loss",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -202,7 +202,7 @@ class DeepELMRegressor(ReadoutRegressor, _DeepELM):
         alpha: Any = "auto",
         solver: Any = "auto",
         direct_links: bool = False,
-        loo_scoring: str | None = "mse",
+        loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

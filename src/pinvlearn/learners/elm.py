@@ -108,7 +108,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
         rank: Any = None,
         direct_links: bool = False,
         class_weight: Any = None,
-        loo_scoring: str | None = "accuracy",
+        loo_scoring: Any = "log_loss",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -164,7 +164,7 @@ class ELMRegressor(ReadoutRegressor, _ELM):
         solver: Any = "auto",
         rank: Any = None,
         direct_links: bool = False,
-        loo_scoring: str | None = "mse",
+        loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

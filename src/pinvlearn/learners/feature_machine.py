@@ -52,8 +52,8 @@ from pinvlearn.readout.budget import Budget, budget_for
 from pinvlearn.readout.kernel import KernelTask, solve_kernel
 from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS
 from pinvlearn.readout.pivots import solve_pivots
-from pinvlearn.readout.problem import Score
 from pinvlearn.readout.rounds import learn, made
+from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import SOLVERS
 from pinvlearn.readout.trials import ALPHAS, WIDTHS, Sample, Space, search_plain
@@ -164,7 +164,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     # Learning: the order of rows, the search, the rounds, and the last fit.
 
-    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
         order_stream, *streams = generator(self.random_state).spawn(3)
         Y, weights, numbers = targets.Y, targets.weights, targets.schema.task == "targets"
         sample, unit = _sample_of(X, Y, weights, order_stream, numbers)
@@ -195,7 +195,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         Y: Array,
         weights: Array | None,
         alpha: float,
-        score: Score | None,
+        score: Scoring | None,
         streams: list[np.random.Generator],
     ) -> tuple[MetricColumns, Array | None, Readout]:
         """The kernel columns used, what they are multiplied by, and the solution on them."""
@@ -497,7 +497,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         max_work: float = 2.5e12,
         inputs: Any = "auto",
         class_weight: Any = None,
-        loo_scoring: str | None = "accuracy",
+        loo_scoring: Any = "log_loss",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -562,7 +562,7 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
         max_kernels: int = 12000,
         max_work: float = 2.5e12,
         inputs: Any = "auto",
-        loo_scoring: str | None = "mse",
+        loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

@@ -44,7 +44,7 @@ from pinvlearn.learners._targets import Targets, coded
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
 from pinvlearn.readout.pivots import solve_pivots, solve_randomized
-from pinvlearn.readout.problem import Score
+from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import Auto
 
@@ -108,7 +108,7 @@ class _KernelELM(ReadoutEstimator):
         For "exact" and one alpha: factor in float32 and correct in float64.""",
     }
 
-    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Score | None) -> Fitted:
+    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
         check_choice("solver", self.solver, SOLVERS)
         n = X.shape[0]
         rank = self._checked_rank(n)
@@ -287,7 +287,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         fit_intercept: bool = True,
         single_precision: bool = False,
         class_weight: Any = None,
-        loo_scoring: str | None = "accuracy",
+        loo_scoring: Any = "log_loss",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -344,7 +344,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         consistent: bool = True,
         fit_intercept: bool = True,
         single_precision: bool = False,
-        loo_scoring: str | None = "mse",
+        loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

@@ -87,7 +87,7 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
         solver: Any = "auto",
         rank: Any = None,
         class_weight: Any = None,
-        loo_scoring: str | None = "accuracy",
+        loo_scoring: Any = "log_loss",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -132,7 +132,7 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         alpha: Any = "auto",
         solver: Any = "auto",
         rank: Any = None,
-        loo_scoring: str | None = "mse",
+        loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

@@ -131,7 +131,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
         rank: Any = None,
         direct_links: bool = False,
         class_weight: Any = None,
-        loo_scoring: str | None = "accuracy",
+        loo_scoring: Any = "log_loss",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -189,7 +189,7 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
         solver: Any = "auto",
         rank: Any = None,
         direct_links: bool = False,
-        loo_scoring: str | None = "mse",
+        loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

@@ -8,8 +8,8 @@ a row, 1 - leverage, is alpha times the diagonal of M.  So the error of a row th
 
 the same quotient twice (`left_out`): the first where there are more rows than directions, the
 second where every row could be fitted and the first is 0 / 0.  Generalised cross-validation puts
-the mean freedom in the place of each row's (`validation`), and of scores that are equal the
-simplest model's is preferred (`best_cell`).
+the mean freedom in the place of each row's (`validation`).  Equal scores are told apart by squared
+error, and of what is still equal the simplest model is preferred (`best_cell`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from pinvlearn.readout.factors import (
     spectral_from_moments,
     spectral_from_rows,
 )
-from pinvlearn.readout.problem import EPS, Problem, Score
+from pinvlearn.readout.problem import EPS, Problem
+from pinvlearn.readout.scoring import Part, Scoring, Verdict, joined, judged, part_of, thinning
 
 PATH_LENGTH = 31
 PATH_DECADES = (-16.0, 0.0)
@@ -38,7 +39,7 @@ PATH_DECADES = (-16.0, 0.0)
 wide kernels sits in the tail of the spectrum: smaller ridges win than one expects."""
 
 TIE = 1e-6
-"""Scores that differ by less than this part are equal: the larger ridge is preferred."""
+"""Scores that differ by less than this part are equal."""
 
 Alpha: TypeAlias = "float | Array | None"
 """One ridge, a path to choose from, or None for the built-in path."""
@@ -51,36 +52,60 @@ def as_path(alpha: Alpha, factor: Factor) -> Array:
     return np.atleast_1d(np.asarray(alpha, dtype=np.float64))
 
 
-def best_of(scores: Array, alphas: Array) -> int:
-    """Position of the best score; of those within `TIE` of it, the largest alpha's."""
-    return best_cell(scores[None], alphas)[1]
+def best_of(scores: Array, alphas: Array, squares: Array | None = None) -> int:
+    """Position of the best score; of equal ones, the largest alpha's of the smallest error."""
+    return best_cell(scores[None], alphas, None if squares is None else squares[None])[1]
 
 
-def best_cell(scores: Array, alphas: Array) -> tuple[int, int]:
+def best_cell(scores: Array, alphas: Array, squares: Array | None = None) -> tuple[int, int]:
     """Row and column of the best of the scores (sizes, alphas), the sizes rising.
 
-    Of those within `TIE` of it the smallest size is taken, and then the largest alpha.
+    Of those within `TIE` of it those with the least squared error are taken (`squares` is minus
+    that), of these the smallest size, and then the largest alpha.
     """
-    finite = np.where(np.isfinite(scores), scores, -np.inf)
-    best = finite.max()
-    near = finite >= best - (TIE * abs(best) if np.isfinite(best) else 0.0)
+    near = _near_best(scores)
+    if squares is not None:
+        near &= _near_best(np.where(near, squares, -np.inf))
     size = int(np.argmax(near.any(axis=1)))
     return size, int(np.argmax(np.where(near[size], alphas, -1.0)))
 
 
-def settled(scores: Array, alphas: Array, again: Callable[[int], float | None]) -> int | None:
-    """Position of the best score, where the scores that might be best have to be found again.
+def _near_best(scores: Array) -> Any:
+    finite = np.where(np.isfinite(scores), scores, -np.inf)
+    best = finite.max()
+    return finite >= best - (TIE * abs(best) if np.isfinite(best) else 0.0)
 
-    `again(i)` gives a better value of score i, which is written into `scores`; None ends it all.
+
+def settled(
+    verdict: Verdict, alphas: Array, again: Callable[[int], Verdict | None]
+) -> tuple[int | None, Verdict]:
+    """Position of the best score, where what might be best has to be judged again.
+
+    `again(i)` is the verdict on candidate i alone, which takes the place of what was; None ends it
+    all.
     """
     seen: set[int] = set()
-    while (i := best_of(scores, alphas)) not in seen:
-        score = again(i)
-        if score is None:
-            return None
-        scores[i] = score
+    while (i := best_of(verdict.scores, alphas, verdict.squares)) not in seen:
+        better = again(i)
+        if better is None:
+            return None, verdict
+        verdict = verdict.with_candidate(i, better)
         seen.add(i)
-    return i
+    return i, verdict
+
+
+class Corrected(NamedTuple):
+    """A score that allows for the choice, and the share of rows decided rightly, likewise."""
+
+    score: float
+    decided: float
+
+
+def corrected(verdict: Verdict, alphas: Array) -> Corrected:
+    """Rows judged by what the rows of the other folds would have chosen."""
+    by_fold = zip(verdict.others, verdict.others_squares, strict=True)
+    choice = np.array([best_of(scores, alphas, squares) for scores, squares in by_fold])
+    return Corrected(verdict.score_of(choice), verdict.share_decided(choice))
 
 
 def left_out(targets: Array, errors: Array, freedom: Array) -> Array:
@@ -91,13 +116,6 @@ def left_out(targets: Array, errors: Array, freedom: Array) -> Array:
     """
     predictions: Array = targets - errors / np.where(freedom > 0.0, freedom, np.inf)[..., None]
     return predictions
-
-
-def weighted(score: Score, targets: Array, predictions: Array, w: Array) -> Array:
-    """Weighted sums of the rows' scores; what overflows is not chosen."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total: Array = w @ score(targets, predictions)
-    return total
 
 
 def freedom_of(leverage: Array) -> Array:
@@ -126,7 +144,8 @@ class LeftOut:
 
     Attributes
     ----------
-    scores : array of shape (alphas,)
+    verdict : Verdict
+        On the alphas.
     free : array of shape (m, alphas)
         1 - leverage, by which the residuals of the whole fit are to be divided.
     predictions : array of shape (m, alphas, t) or None
@@ -135,13 +154,13 @@ class LeftOut:
         What rounding may have done to them.
     """
 
-    scores: Array
+    verdict: Verdict
     free: Array
     predictions: Array | None = None
     errors: Array | None = None
 
 
-def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
+def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> LeftOut:
     """Judge each alpha by the rows left out one at a time, from one factor.
 
     The residual of a row in the fit to all others is its residual in the whole fit divided by
@@ -163,9 +182,7 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Score)
 
 def _joined(parts: list[LeftOut]) -> LeftOut:
     """What was found for one alpha at a time."""
-    found = LeftOut(
-        np.concatenate([part.scores for part in parts]), np.hstack([part.free for part in parts])
-    )
+    found = LeftOut(joined([part.verdict for part in parts]), np.hstack([p.free for p in parts]))
     if parts[0].predictions is None:
         return found
     predictions = np.hstack([part.predictions for part in parts if part.predictions is not None])
@@ -174,30 +191,32 @@ def _joined(parts: list[LeftOut]) -> LeftOut:
 
 
 def _by_leverages(
-    problem: Problem, factor: Factor, alphas: Array, score: Score
+    problem: Problem, factor: Factor, alphas: Array, score: Scoring
 ) -> tuple[LeftOut, int]:
     """Residuals over 1 - leverage, block by block; and how many rows have weight."""
     center = factor.center
-    coefs = np.stack([factor.coef(float(alpha)) for alpha in alphas], axis=1)
-    p, count, t = coefs.shape
-    offsets = np.stack([center.offset(coefs[:, i]) for i in range(count)])
+    coefs = np.stack([factor.coef(float(alpha)) for alpha in alphas], axis=-1)
+    p, t, count = coefs.shape
+    offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
+    every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
 
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array, int]:
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array, int]:
         w = np.ones(len(Y)) if weights is None else weights
         leverage = factor.leverage(_centred(H, weights, center.H_mean), alphas)
         if center.intercept:
             leverage += (w / center.total)[:, None]
         free = freedom_of(leverage)
-        fitted = np.asarray(H @ coefs.reshape(p, count * t)).reshape(len(Y), count, t) + offsets
-        targets = Y[:, None, :]
-        predictions = left_out(targets, targets - fitted, free)
-        return weighted(score, targets, predictions, w), free, int(np.count_nonzero(w))
+        fitted = np.asarray(H @ coefs.reshape(p, t * count)).reshape(len(Y), t, count)
+        # targets before alphas in memory: sums over them are then sums of whole arrays
+        errors = (Y[..., None] - offsets - fitted).swapaxes(1, 2)
+        predictions = left_out(Y[:, None, :], errors, free)
+        return part_of(score, Y, predictions, w, every), free, int(np.count_nonzero(w))
 
-    scores, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
-    return LeftOut(np.sum(scores, axis=0) / center.total, np.vstack(free)), sum(counts)
+    parts, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
+    return LeftOut(judged(score, parts), np.vstack(free)), sum(counts)
 
 
-def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Score) -> LeftOut:
+def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> LeftOut:
     """The same where every row could be fitted exactly: residual and 1 - leverage both vanish.
 
     Both are alpha times what `Duals` gives, and their quotient holds at alpha = 0 too.  Rows of
@@ -215,8 +234,8 @@ def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Score) -> 
         moved[inside, i] = fit.moved / root[:, None]
     predictions = left_out(Y[:, None, :], errors, free)
     moved += 4.0 * EPS * (np.abs(Y[:, None, :]) + np.abs(predictions))
-    scores = weighted(score, Y[inside, None, :], predictions[inside], root**2)
-    return LeftOut(scores / np.sum(root**2), free, predictions, moved)
+    verdict = judged(score, [part_of(score, Y[inside], predictions[inside], root**2)])
+    return LeftOut(verdict, free, predictions, moved)
 
 
 def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: Array) -> Duals:
@@ -266,8 +285,8 @@ def held_out(
     alpha: float,
     coef: Array,
     accuracy: Accuracy,
-) -> tuple[Array, Array]:
-    """Left-out predictions at alpha number i, and how far rounding may have moved them.
+) -> tuple[Array, Array, Array]:
+    """Left-out predictions at alpha number i, how far rounding may have moved them, and weights.
 
     Residuals are those of `coef`, the refined coefficients.  Rows of weight zero are predicted like
     new ones.
@@ -304,7 +323,7 @@ def held_out(
         turned = accuracy.leverage * leverage + 2.0 * turn * np.sqrt(leverage * free) + 8.0 * EPS
         moved += inside * np.abs(Y - predictions) * turned
         moved = (moved + 4.0 * EPS * (np.abs(Y) + np.abs(fitted))) / free + known
-    return predictions, np.where(np.isnan(moved), np.inf, moved)
+    return predictions, np.where(np.isnan(moved), np.inf, moved), w
 
 
 def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:

@@ -24,9 +24,9 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, to_dense
 from pinvlearn.linalg.extended import Sliced, Sum
-from pinvlearn.readout.choose import weighted
 from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.problem import EPS, Problem
+from pinvlearn.readout.scoring import MSE, Verdict, judged, part_of
 
 MAX_ROUNDS, CONVERGED = 8, 1e-11
 """Corrections at most, and the part of the largest value below which one is the last."""
@@ -219,11 +219,11 @@ class KernelSystem:
 
 
 class Again(NamedTuple):
-    """Left-out predictions, what may be wrong with them, and their score."""
+    """Left-out predictions, what may be wrong with them, and the verdict on them."""
 
     predictions: Array
     errors: Array
-    score: float
+    verdict: Verdict
 
 
 def left_out_again(
@@ -249,10 +249,9 @@ def left_out_again(
     take_better(predictions, errors, inside[rows], found, moved)
     moved = 4.0 * EPS * (np.abs(H[outside]) @ np.abs(fit.B) + np.abs(fit.b))
     take_better(predictions, errors, outside, H[outside] @ fit.B + fit.b, moved)
-    score = 0.0
-    if problem.score is not None:
-        score = float(weighted(problem.score, Y[:, None], predictions[:, None], w)[0] / w.sum())
-    return Again(predictions, errors, score)
+    scoring = problem.score or MSE
+    part = part_of(scoring, Y[inside], predictions[inside, None], w[inside])
+    return Again(predictions, errors, judged(scoring, [part]))
 
 
 def take_better(

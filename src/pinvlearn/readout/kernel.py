@@ -20,7 +20,6 @@ from pinvlearn.readout.choose import (
     left_out,
     settled,
     validation,
-    weighted,
 )
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.extended import (
@@ -32,7 +31,8 @@ from pinvlearn.readout.extended import (
     take_better,
 )
 from pinvlearn.readout.kernel_factors import KernelFit, KernelRows, Spectrum, bordered, by_cholesky
-from pinvlearn.readout.problem import EPS, Problem, Rows, Score
+from pinvlearn.readout.problem import EPS, Problem, Rows
+from pinvlearn.readout.scoring import Scoring, Verdict, judged, part_of
 from pinvlearn.readout.solve import Readout, with_uncertainty
 from pinvlearn.readout.solvers import TOLERANCE
 
@@ -77,7 +77,7 @@ class KernelTask:
     Y: Array
     weights: Array | None
     alpha: Alpha
-    score: Score | None
+    score: Scoring | None
     intercept: bool
     streams: tuple[np.random.Generator, ...]
 
@@ -106,7 +106,7 @@ class KernelTask:
         check_range(np.diagonal(whole))
         return whole
 
-    def problem(self, F: Array, score: Score | None) -> Problem:
+    def problem(self, F: Array, score: Scoring | None) -> Problem:
         """The read-out on features F of the training rows."""
         return Problem(self.rows_of(F), self.intercept, score, self.streams[1])
 
@@ -118,7 +118,7 @@ def solve_kernel(
     *,
     intercept: bool,
     alpha: Alpha,
-    score: Score | None,
+    score: Scoring | None,
     rounding: float = EPS,
 ) -> Readout:
     """Weights c of all kernel columns for one alpha or the best of a path.
@@ -144,7 +144,7 @@ def solve_kernel(
     readout = _solve(K[np.ix_(inside, inside)], Y[inside], weights[inside], asked)
     coef, predictions, errors = np.zeros_like(Y), np.zeros_like(Y), np.zeros_like(Y)
     coef[inside] = readout.coef
-    readout = replace(readout, coef=coef, targets=Y)
+    readout = replace(readout, coef=coef, targets=Y, weights=weights)
     if readout.leave_one_out is None or readout.leave_one_out_error is None:
         return readout
     predictions[inside], errors[inside] = readout.leave_one_out, readout.leave_one_out_error
@@ -162,7 +162,7 @@ class _Asked:
 
     intercept: bool
     alpha: Alpha
-    score: Score | None
+    score: Scoring | None
     rounding: float
 
 
@@ -175,21 +175,21 @@ def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
     beyond = np.array([not fit.error <= LIMIT for fit in fits])
     if beyond.all():
         raise np.linalg.LinAlgError(_refusal(alphas, min(fit.error for fit in fits)))
-    found, scores, best = None, None, 0
+    found, scores, verdict, best, refined = None, None, None, 0, None
     if asked.score is not None:
-        found = _LeftOut.of(rows, fits, asked.score)
-        scores = found.scores()
+        with watch("choice"):
+            found = _LeftOut.of(rows, fits, asked.score)
+            verdict = found.verdict().without(beyond)
+        best = best_of(verdict.scores, alphas, verdict.squares)
+        if given is not None and found.uncertain(best).any():
+            with watch("leave-one-out"):
+                best, verdict, refined = _settled(found, verdict, alphas, given, asked.rounding)
+        scores = verdict.scores
     elif len(fits) > 1:
         scores = np.array([_validation(fit, weights) for fit in fits])
-    if scores is not None:
         scores[beyond] = -np.inf
         best = best_of(scores, alphas)
-    error, refined = fits[best].error, None
-    if found is not None and scores is not None and given is not None:
-        with watch("leave-one-out"):
-            if found.uncertain(best).any():
-                best, refined = _settled(found, scores, alphas, given, asked.rounding)
-        error = fits[best].error
+    error = fits[best].error
     notes: tuple[str, ...] = ()
     if beyond.any():
         notes = (f"{int(beyond.sum())} alphas are beyond the digits of the kernel matrix",)
@@ -203,6 +203,8 @@ def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
         condition=float("nan"),
         alphas=alphas,
         scores=scores,
+        verdict=verdict,
+        weights=weights,
         targets=Y,
         leave_one_out=None if found is None else found.predictions[:, best],
         leave_one_out_error=None if found is None else found.errors[:, best],
@@ -254,12 +256,12 @@ class _LeftOut:
     """Left-out predictions of every alpha, and their errors, both of shape (n, alphas, t)."""
 
     rows: KernelRows
-    score: Score
+    score: Scoring
     predictions: Array
     errors: Array
 
     @classmethod
-    def of(cls, rows: KernelRows, fits: list[KernelFit], score: Score) -> _LeftOut:
+    def of(cls, rows: KernelRows, fits: list[KernelFit], score: Scoring) -> _LeftOut:
         """From the quotients of the fits."""
         root = rows.root[:, None]
         numerators = np.stack([fit.dual.numerator for fit in fits], axis=1)
@@ -269,10 +271,10 @@ class _LeftOut:
         errors += 4.0 * EPS * (np.abs(rows.Y[:, None, :]) + np.abs(predictions))
         return cls(rows, score, predictions, errors)
 
-    def scores(self, which: Any = slice(None)) -> Array:
-        """Weighted means of the rows' scores."""
-        w, Y = np.square(self.rows.root), self.rows.Y[:, None, :]
-        return weighted(self.score, Y, self.predictions[:, which], w) / w.sum()
+    def verdict(self, which: Any = slice(None)) -> Verdict:
+        """On all alphas, or some of them."""
+        w, predictions = np.square(self.rows.root), self.predictions[:, which]
+        return judged(self.score, [part_of(self.score, self.rows.Y, predictions, w)])
 
     def uncertain(self, i: int) -> Any:
         """Whether left-out predictions may be less exact than `TOLERANCE`."""
@@ -281,14 +283,14 @@ class _LeftOut:
 
 
 def _settled(
-    found: _LeftOut, scores: Array, alphas: Array, given: Array, rounding: float
-) -> tuple[int, Unknowns | None]:
+    found: _LeftOut, verdict: Verdict, alphas: Array, given: Array, rounding: float
+) -> tuple[int, Verdict, Unknowns | None]:
     """Position of the best score, after leaving rows out with twice the precision, and that fit."""
     rows, refined = found.rows, dict[int, Unknowns]()
     fresh = KernelRows.of(given.copy(), rows.Y, rows.root, rows.intercept)
     spectrum = Spectrum.of(fresh, rounding)
 
-    def again(i: int) -> float | None:
+    def again(i: int) -> Verdict | None:
         alpha = float(alphas[i])
         if alpha > 0.0 and found.uncertain(i).any():
             system = KernelSystem(
@@ -297,10 +299,10 @@ def _settled(
             which = np.flatnonzero(found.uncertain(i))
             predictions, moved, refined[i] = left_out_exactly(system, rows.Y, which)
             take_better(found.predictions[:, i], found.errors[:, i], which, predictions, moved)
-        return float(found.scores(slice(i, i + 1))[0])
+        return found.verdict(slice(i, i + 1))
 
-    best = settled(scores, alphas, again)
-    return (0, None) if best is None else (best, refined.get(best))
+    best, verdict = settled(verdict, alphas, again)
+    return (0, verdict, None) if best is None else (best, verdict, refined.get(best))
 
 
 def solve_single_precision(task: KernelTask) -> Readout:

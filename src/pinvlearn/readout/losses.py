@@ -3,25 +3,35 @@
 Outputs of classes are fitted to ±1 by least squares, so their scale says how much the machine was
 shrunk and nothing of how sure it is.  Log-loss at the temperature that suits them best does not
 depend on that scale, which squared error does.
+
+A few rows whose classes are all told apart would have any temperature lowered without end.  So it
+is fitted to smoothed targets, as by Platt (1999): one more row for each class is thought to share
+the outputs of all, so that of n rows and k classes a row is of another class than its own with
+probability 1/(n + k).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import scipy.special
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, IntArray
 
-LOG_TEMPERATURES = (-7.0, 7.0)
-"""Where the temperature is looked for; outputs are of the order of 1."""
+SCALES = (1e-3, 1e3)
+"""Where 1/temperature is looked for; outputs are of the order of 1."""
 
-PRECISION = 1e-3
-"""Of the temperature, relative."""
+CLOSE = 0.02
+"""A last step of this part of the scale need not be taken to know the loss after it: its slope and
+curvature tell that to about the cube of the step."""
+
+FEW_ROWS = 500
+"""Scales are found with at least so many of the rows, if there are more than twice as many; all of
+them then take a step or two."""
+
+MOST_STEPS = 30
 
 
 @dataclass(frozen=True)
@@ -47,84 +57,197 @@ def squared_loss(Y: Array, outputs: Array, weights: Array) -> Array:
     return loss
 
 
-def class_loss(Y: Array, outputs: Array, weights: Array) -> Array:
-    """-log p of the right class, p being the softmax of the outputs at their best temperature.
-
-    Targets are ±1: one column for two classes, else one for each.
-    """
-    if Y.shape[1] == 1:
-        return label_loss(Y, outputs, weights)
-    ahead = _ahead(Y, outputs)
-    scaled = _scale(partial(_slope_of_classes, ahead, weights)) * ahead
-    top = scaled.max(axis=1)
-    loss: Array = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
-    return loss
-
-
-def label_loss(Y: Array, outputs: Array, weights: Array) -> Array:
-    """-log p of each label by itself, at one temperature, summed over labels."""
-    temperature = label_temperature(Y, outputs, weights)
-    loss: Array = np.logaddexp(0.0, -2.0 * Y * outputs / temperature).sum(axis=1)
-    return loss
-
-
 def root_mean_square(Y: Array, outputs: Array, weights: Array) -> float:
     """Of the errors of all targets."""
     return float(np.sqrt(weights @ np.square(Y - outputs).mean(axis=1) / weights.sum()))
 
 
+class Losses(NamedTuple):
+    """Log-losses of rows at some scales, their first two derivatives by the scale, and what the
+    smoothed targets add to the first; all of shape (candidates, rows)."""
+
+    loss: Array
+    slope: Array
+    curvature: Array
+    smoothed: Array
+
+
+class Gaps(Protocol):
+    """What log-loss depends on: how far the outputs of rows lie apart."""
+
+    def at(self, scale: Array) -> Losses:
+        """The losses where the outputs of each candidate are multiplied by its scale."""
+
+    def rows(self, which: IntArray | slice) -> Gaps:
+        """The same of some of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassGaps:
+    """Distances of the outputs of each class, and of the right one, from the largest.
+
+    Classes come first, so that sums over them are sums of whole arrays.
+    """
+
+    each: Array
+    own: Array
+    smoothing: float
+
+    @classmethod
+    def of(cls, Y: Array, outputs: Array, n: float) -> ClassGaps:
+        """Of targets (rows, k) and outputs (k, candidates, rows), smoothed as for n rows."""
+        each = outputs.max(axis=0) - outputs
+        own = each[Y.argmax(axis=-1), :, np.arange(len(Y))].T
+        return cls(each, np.ascontiguousarray(own), 1.0 / (n + len(each)))
+
+    def at(self, scale: Array) -> Losses:
+        """The losses where the outputs of each candidate are multiplied by its scale."""
+        shares = self.each * -scale[:, None]
+        np.exp(shares, out=shares)
+        total = shares.sum(axis=0)
+        shares *= self.each
+        mean = shares.sum(axis=0) / total
+        shares *= self.each
+        curvature = shares.sum(axis=0) / total - np.square(mean)
+        smoothed = self.smoothing * (self.each.sum(axis=0) - len(self.each) * self.own)
+        loss = scale[:, None] * self.own + np.log(total)
+        return Losses(loss, self.own - mean, curvature, smoothed)
+
+    def rows(self, which: IntArray | slice) -> ClassGaps:
+        """The same of some of the rows."""
+        return replace(self, each=self.each[..., which], own=self.own[:, which])
+
+
+@dataclass(frozen=True, eq=False)
+class PairGaps:
+    """Twice the outputs, positive where they are right: of two classes, or of labels.
+
+    Labels come first.
+    """
+
+    right: Array
+    smoothing: float
+
+    @classmethod
+    def of(cls, Y: Array, outputs: Array, n: float) -> PairGaps:
+        """Of targets (rows, t) and outputs (t, candidates, rows), smoothed as for n rows."""
+        return cls(2.0 * Y.T[:, None] * outputs, 1.0 / (n + 2.0))
+
+    def at(self, scale: Array) -> Losses:
+        """The losses where the outputs of each candidate are multiplied by its scale."""
+        size = np.abs(self.right)
+        own, other = (size - self.right) / 2.0, np.exp(size * -scale[:, None])
+        loss = np.log1p(other)
+        other /= 1.0 + other
+        mean = size * other
+        return Losses(
+            (scale[:, None] * own + loss).sum(axis=0),
+            (own - mean).sum(axis=0),
+            (mean * (size - mean)).sum(axis=0),
+            self.smoothing * self.right.sum(axis=0),
+        )
+
+    def rows(self, which: IntArray | slice) -> PairGaps:
+        """The same of some of the rows."""
+        return replace(self, right=self.right[..., which])
+
+
+def gaps_of(Y: Array, outputs: Array, n: float, *, labels: bool) -> Gaps:
+    """The distances that belong to ±1 targets: one column for two classes, else one for each."""
+    kind = PairGaps if labels or Y.shape[1] == 1 else ClassGaps
+    return kind.of(Y, outputs, n)
+
+
+def effective_rows(weights: Array) -> float:
+    """The number of rows of equal weight that tell as much (Kish 1965)."""
+    return float(np.square(weights.sum()) / max(float(np.square(weights).sum()), 1e-300))
+
+
+def best_scales(gaps: Gaps, weights: Array, count: int) -> tuple[Array, Losses]:
+    """Scales of the least smoothed loss for each of the candidates, and the losses there.
+
+    The loss is convex in the scale: Newton's steps, kept between scales at which it falls and
+    rises.  They begin on some of the rows, if there are many, and end on all of them, where the
+    losses are those of one step before the least.
+    """
+    scale: Array = np.full(count, 3.0)
+    every = len(weights) // FEW_ROWS
+    if every > 1:
+        some = slice(None, None, every)
+        scale, found = _newton(gaps.rows(some), weights[some], scale)
+        scale = scale + _step(scale, found, weights[some])
+    return _newton(gaps, weights, scale)
+
+
+def _newton(gaps: Gaps, weights: Array, scale: Array) -> tuple[Array, Losses]:
+    low, high = np.full(len(scale), SCALES[0]), np.full(len(scale), SCALES[1])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for _ in range(MOST_STEPS):
+            found = gaps.at(scale)
+            slope = (found.slope + found.smoothed) @ weights
+            step = -slope / (found.curvature @ weights)
+            if not (np.abs(step) > CLOSE * scale).any():
+                break
+            low, high = np.where(slope < 0.0, scale, low), np.where(slope > 0.0, scale, high)
+            moved = scale + step
+            inside = (moved > low) & (moved < high)
+            last, scale = scale, np.where(inside, moved, np.sqrt(low * high))
+            scale = np.where(np.abs(step) > CLOSE * last, scale, last)
+            if (scale == last).all():
+                break
+    return scale, found
+
+
+def class_loss(Y: Array, outputs: Array, weights: Array) -> Array:
+    """-log p of the right class, p being the softmax of the outputs at their best temperature.
+
+    Targets are ±1: one column for two classes, else one for each.
+    """
+    return _loss(Y, outputs, weights, labels=False)
+
+
+def label_loss(Y: Array, outputs: Array, weights: Array) -> Array:
+    """-log p of each label by itself, at one temperature, summed over labels."""
+    return _loss(Y, outputs, weights, labels=True)
+
+
 def class_temperature(Y: Array, outputs: Array, weights: Array) -> float:
-    """The temperature of softmax that minimises the weighted log-loss of classes."""
-    if Y.shape[1] == 1:
-        return label_temperature(Y, outputs, weights)
-    return 1.0 / _scale(partial(_slope_of_classes, _ahead(Y, outputs), weights))
+    """The temperature of softmax that minimises the smoothed and weighted log-loss of classes."""
+    return _temperature(Y, outputs, weights, labels=False)
 
 
 def label_temperature(Y: Array, outputs: Array, weights: Array) -> float:
     """The same for labels, each by itself."""
-    return 1.0 / _scale(partial(_slope_of_labels, 2.0 * Y * outputs, weights))
+    return _temperature(Y, outputs, weights, labels=True)
 
 
-def _ahead(Y: Array, outputs: Array) -> Array:
-    """By how much each output is ahead of that of the right class."""
-    ahead: Array = outputs - outputs[Y > 0.0][:, None]
-    return ahead
+def _loss(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> Array:
+    return _fitted(Y, outputs, weights, labels=labels)[1].loss[0]
 
 
-def _slope_of_classes(ahead: Array, weights: Array, scale: float) -> tuple[float, float]:
-    """First and second derivative of Σ_i w_i log Σ_c exp(scale·ahead_ic)."""
-    P = scale * ahead
-    P -= P.max(axis=1, keepdims=True)
-    np.exp(P, out=P)
-    total = P.sum(axis=1)
-    P *= ahead
-    first = P.sum(axis=1) / total
-    second = np.einsum("ij,ij->i", P, ahead) / total - first * first
-    return float(weights @ first), float(weights @ second)
+def _temperature(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> float:
+    return 1.0 / float(_fitted(Y, outputs, weights, labels=labels)[0][0])
 
 
-def _slope_of_labels(margins: Array, weights: Array, scale: float) -> tuple[float, float]:
-    """First and second derivative of Σ_i w_i Σ_t log(1 + exp(-scale·margin_it))."""
-    wrong = scipy.special.expit(-scale * margins)
-    first = -(weights @ (wrong * margins)).sum()
-    second = (weights @ (wrong * (1.0 - wrong) * np.square(margins))).sum()
-    return float(first), float(second)
+def _fitted(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> tuple[Array, Losses]:
+    """The best scale, and the losses there."""
+    gaps = gaps_of(Y, outputs.T[:, None], effective_rows(weights), labels=labels)
+    scale, found = best_scales(gaps, weights, 1)
+    for _ in range(2):  # from a part in fifty to eight digits
+        scale = scale + _step(scale, found, weights)
+        found = gaps.at(scale)
+    return scale, found
 
 
-def _scale(slope: Callable[[float], tuple[float, float]]) -> float:
-    """1/temperature, at the minimum of a loss that is convex in it: Newton's steps in a bracket."""
-    low, high = (math.exp(-end) for end in LOG_TEMPERATURES[::-1])
-    scale = 1.0
-    while high > low * (1.0 + PRECISION):
-        first, second = slope(scale)
-        low, high = (low, scale) if first > 0.0 else (scale, high)
-        new = scale - first / second if second > 0.0 else math.inf
-        if not low <= new <= high:
-            new = math.sqrt(low * high)
-        if abs(new - scale) <= PRECISION * scale:
-            return new
-        scale = new
-    return scale
+def _step(scale: Array, found: Losses, weights: Array) -> Array:
+    return step_from(scale, (found.slope + found.smoothed) @ weights, found.curvature @ weights)
+
+
+def step_from(scale: Array, slope: Array, curvature: Array) -> Array:
+    """Newton's step to the least loss, no longer than half of the scale."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = np.where(curvature > 0.0, -slope / curvature, 0.0)
+    return np.clip(step, -0.5 * scale, 0.5 * scale)
 
 
 NUMBERS = Judge(squared_loss, root_mean_square)

@@ -15,6 +15,7 @@ import scipy.linalg
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn.readout.scoring import Scoring
 from pinvlearn.summaries import Gram, Moments, Summary, Triangle
 from pinvlearn.summaries.moments import EPS as EPS
 
@@ -85,10 +86,6 @@ class RFactor(NamedTuple):
     center: Center
 
 
-Score = Callable[[Array, Array], Array]
-"""(targets, leave-one-out predictions), both (rows, alphas, targets), to scores (rows, alphas)."""
-
-
 @dataclass(eq=False)
 class Problem:
     """What is to be fitted: rows that can be read again, a summary of them, or both.
@@ -100,7 +97,7 @@ class Problem:
     ----------
     rows : Rows or None
     intercept : bool
-    score : callable or None
+    score : Scoring or None
         What leave-one-out judges by; None for no leave-one-out.
     rng : numpy.random.Generator
         A stream for the solvers that sample.
@@ -110,7 +107,7 @@ class Problem:
 
     rows: Rows | None
     intercept: bool
-    score: Score | None = None
+    score: Scoring | None = None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     summary: Summary | None = None
     _folded: Gram | None = field(default=None, init=False, repr=False)

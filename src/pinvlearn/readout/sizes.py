@@ -28,10 +28,10 @@ from pinvlearn.readout.choose import (
     freedom_of,
     generalised_cross_validation,
     left_out,
-    weighted,
 )
 from pinvlearn.readout.factors import CholeskyFactor, Spectral, solved_rows
 from pinvlearn.readout.problem import EPS, Center, Problem
+from pinvlearn.readout.scoring import Part, Verdict, joined_parts, judged, part_of, thinning
 from pinvlearn.readout.solvers import TOLERANCE, GramSVD
 
 NOTHING = 1000.0 * EPS
@@ -59,16 +59,20 @@ class SizePath:
     alphas : array of shape (n_alphas,)
     scores : array of shape (n_alphas, n_sizes)
         Larger is better.
+    squares : array of shape (n_alphas, n_sizes) or None
+        Minus squared errors, by which equal scores are told apart.
     """
 
     sizes: IntArray
     alphas: Array
     scores: Array
+    squares: Array | None = None
 
     @property
     def best(self) -> tuple[int, float]:
         """Size and alpha of the best score, as `best_cell` breaks ties."""
-        size, ridge = best_cell(self.scores.T, self.alphas)
+        squares = None if self.squares is None else self.squares.T
+        size, ridge = best_cell(self.scores.T, self.alphas, squares)
         return int(self.sizes[size]), float(self.alphas[ridge])
 
 
@@ -86,14 +90,21 @@ def prefix_path(problem: Problem, alpha: Alpha, fixed: int = 0) -> SizePath:
     assert problem.score is not None
     triangles = _Triangles(problem)
     sizes = np.arange(1, problem.shape[1] - fixed + 1)
-    scores = []
+    verdicts = []
     for ridge in alphas:
         R, C = triangles(float(ridge))
-        (every,) = _running_scores(problem, triangles.center, _solving(R), [C])
+        (every,) = _running_verdicts(problem, triangles.center, _solving(R), [C])
         if ridge == 0.0:  # as many columns as rows: nothing is left to judge by
-            every[max(problem.shape[0] - 1 - problem.intercept, 1) :] = -np.inf
-        scores.append(every[fixed:])
-    return SizePath(sizes, alphas, np.stack(scores))
+            most = max(problem.shape[0] - 1 - problem.intercept, 1)
+            every = every.without(np.arange(len(every.scores)) >= most)
+        verdicts.append(every)
+    return _path(sizes, alphas, verdicts, fixed)
+
+
+def _path(sizes: IntArray, alphas: Array, verdicts: list[Verdict], fixed: int = 0) -> SizePath:
+    scores = np.stack([verdict.scores[fixed:] for verdict in verdicts])
+    squares = np.stack([verdict.squares[fixed:] for verdict in verdicts])
+    return SizePath(sizes, alphas, scores, squares)
 
 
 def truncation_path(problem: Problem, factor: Spectral, alpha: Alpha) -> SizePath:
@@ -115,8 +126,8 @@ def truncation_path(problem: Problem, factor: Spectral, alpha: Alpha) -> SizePat
         return (directions * gain for gain in gains)
 
     targets = [C * gain[:, None] for gain in gains]
-    scores = _running_scores(problem, factor.center, bases, targets)
-    return SizePath(np.arange(1, len(s) + 1), alphas, scores)
+    verdicts = _running_verdicts(problem, factor.center, bases, targets)
+    return _path(np.arange(1, len(s) + 1), alphas, verdicts)
 
 
 def _alphas(problem: Problem, alpha: Alpha) -> Array:
@@ -177,36 +188,41 @@ def _solving(R: Array) -> Bases:
     return lambda Z: iter([solved_rows(Z, R)])
 
 
-def _running_scores(problem: Problem, center: Center, bases: Bases, targets: list[Array]) -> Array:
-    """Leave-one-out score of every number of columns of Q, for each Q and its QᵀY."""
+def _running_verdicts(
+    problem: Problem, center: Center, bases: Bases, targets: list[Array]
+) -> list[Verdict]:
+    """Leave-one-out of every number of columns of Q, for each Q and its QᵀY."""
+    score = problem.score
+    assert score is not None
+    candidates = sum(len(C) for C in targets)
+    every = thinning(problem.shape[0], candidates, targets[0].shape[1])
 
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> Array:
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> list[Part]:
         w = np.ones(len(Y)) if weights is None else weights
         own = w / center.total if center.intercept else np.zeros(len(Y))
         found = bases(to_dense(H) - center.H_mean)
-        return np.stack(
-            [
-                _block_scores(problem, Q, C, Y, center.Y_mean, w, own)
-                for Q, C in zip(found, targets, strict=True)
-            ]
-        )
+        return [
+            joined_parts(
+                [
+                    part_of(score, Y, predictions, w, every)
+                    for predictions in _left_out_by_size(Q, C, Y, center.Y_mean, w, own)
+                ]
+            )
+            for Q, C in zip(found, targets, strict=True)
+        ]
 
-    total: Array = np.sum(list(problem.rows_at_hand.each(of_block)), axis=0) / center.total
-    return total
+    blocks = list(problem.rows_at_hand.each(of_block))
+    return [judged(score, parts) for parts in zip(*blocks, strict=True)]
 
 
-def _block_scores(
-    problem: Problem, Q: Array, C: Array, Y: Array, mean: Array, w: Array, leverage: Array
-) -> Array:
-    """Weighted sum of the rows' scores for every number of columns, a few at a time."""
-    score, error, sums = problem.score, Y - mean, np.empty(len(C))
-    assert score is not None
+def _left_out_by_size(
+    Q: Array, C: Array, Y: Array, mean: Array, w: Array, leverage: Array
+) -> Iterator[Array]:
+    """Left-out predictions for every number of columns, a few at a time."""
+    error = Y - mean
     for columns in slices(0, len(C), max(CHUNK // error.size, 1)):
         part = Q[:, columns]
         errors = error[:, None, :] - np.cumsum(part[:, :, None] * C[columns], axis=1)
         leverages = leverage[:, None] + np.cumsum(part**2 * w[:, None], axis=1)
         error, leverage = errors[:, -1].copy(), leverages[:, -1].copy()
-        targets = Y[:, None, :]
-        predictions = left_out(targets, errors, freedom_of(leverages))
-        sums[columns] = weighted(score, targets, predictions, w)
-    return sums
+        yield left_out(Y[:, None, :], errors, freedom_of(leverages))

@@ -32,6 +32,7 @@ from pinvlearn.readout.choose import (
 from pinvlearn.readout.extended import left_out_again, scale_of
 from pinvlearn.readout.factors import Factor, Refinable
 from pinvlearn.readout.problem import Problem, Rows
+from pinvlearn.readout.scoring import Verdict
 from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
 
 MAX_REFINEMENTS = 4
@@ -50,9 +51,10 @@ class Readout:
     coef : array of shape (p, t)
     intercept : array of shape (t,)
     alpha : float
-        The ridge used, and `alphas` and `scores` of those it was chosen from.
+        The ridge used, and `alphas` and `scores` of those it was chosen from; `verdict` is what
+        leave-one-out found of them.
     targets : array of shape (m, t) or None
-        Those of the rows, where they were left out one at a time.
+        Those of the rows, where they were left out one at a time; `weights` are theirs.
     leave_one_out, leave_one_out_error : array of shape (m, t) or None
         What each row would have been predicted by a fit to all others, and how far rounding may
         have moved that.
@@ -80,6 +82,8 @@ class Readout:
     bound: float
     report: Report
     smallest: float = 0.0
+    verdict: Verdict | None = None
+    weights: Array | None = None
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
@@ -130,12 +134,12 @@ def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Reado
 
     That may move the score of the alpha that was chosen, and so the choice.
     """
-    if not (_uncertainty(readout) > TOLERANCE).any() or readout.scores is None:
+    if not (_uncertainty(readout) > TOLERANCE).any() or readout.verdict is None:
         return readout
-    alphas, scores = readout.alphas, readout.scores.copy()
+    alphas = readout.alphas
     found: dict[int, Readout] = {}
 
-    def again(i: int) -> float | None:
+    def again(i: int) -> Verdict | None:
         alpha = float(alphas[i])
         once = readout if alpha == readout.alpha else _solve_once(problem, solver, alpha)
         predictions, errors = once.leave_one_out, once.leave_one_out_error
@@ -147,10 +151,12 @@ def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Reado
         found[i] = replace(
             once, leave_one_out=better.predictions, leave_one_out_error=better.errors
         )
-        return better.score
+        return better.verdict
 
-    best = settled(scores, alphas, again)
-    return readout if best is None else replace(found[best], alphas=alphas, scores=scores)
+    best, verdict = settled(readout.verdict, alphas, again)
+    if best is None:
+        return readout
+    return replace(found[best], alphas=alphas, scores=verdict.scores, verdict=verdict)
 
 
 def _check_solvable(problem: Problem, solver: Solver, alpha: Alpha) -> None:
@@ -197,11 +203,11 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
             raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)
-    bound, predictions, moved = factor.error(chosen), None, None
+    bound, predictions, moved, w = factor.error(chosen), None, None, None
     if left_out is not None:
         accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
-            predictions, moved = held_out(
+            predictions, moved, w = held_out(
                 problem, factor, left_out, best, chosen, found.coef, accuracy
             )
     notes += found.notes
@@ -217,6 +223,8 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         condition=quality.condition,
         alphas=alphas,
         scores=scores,
+        verdict=None if left_out is None else left_out.verdict,
+        weights=w,
         targets=None if left_out is None else problem.rows_at_hand.Y,
         leave_one_out=predictions,
         leave_one_out_error=moved,
@@ -255,7 +263,8 @@ def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -
     """Judge the alphas and solve for the best."""
     with watch("choice"):
         scores, left_out = _judged(problem, factor, alphas)
-    best = 0 if scores is None else best_of(scores, alphas)
+    squares = None if left_out is None else left_out.verdict.squares
+    best = 0 if scores is None else best_of(scores, alphas, squares)
     with watch("coef"):
         return Chosen(scores, left_out, best, refined(problem, factor, float(alphas[best])))
 
@@ -264,7 +273,7 @@ def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | No
     """Scores of the alphas, by leave-one-out or, where a choice is to be made, without rows."""
     if problem.score is not None:
         left_out = leave_one_out(problem, factor, alphas, problem.score)
-        return left_out.scores, left_out
+        return left_out.verdict.scores, left_out
     if len(alphas) == 1:
         return None, None
     return generalised_cross_validation(problem, factor, alphas), None

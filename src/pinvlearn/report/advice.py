@@ -69,7 +69,7 @@ def _overfitted(facts: Facts) -> str | None:
 def _worse_than_promised(facts: Facts) -> str | None:
     if facts.left_out or facts.estimate is None or facts.estimate[0] not in facts.scores:
         return None
-    name, promised, _ = facts.estimate
+    name, promised = facts.estimate
     score = facts.scores[name]
     if name == "accuracy":
         worse = promised - score > SURE * _standard_error(facts)

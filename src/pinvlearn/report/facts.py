@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +80,7 @@ class Facts:
     scores: dict[str, float]
     baseline: dict[str, float]
     fitted: dict[str, float]
-    estimate: tuple[str, float, bool] | None
+    estimate: tuple[str, float] | None
     intervals: Intervals | None
     importances: Importances | None
 
@@ -229,31 +228,15 @@ def _commonest(y: Any, classes: Any, with_chances: bool) -> dict[str, float]:
     return class_scores(y, np.full(len(y), classes[counts.argmax()]), chances, classes)
 
 
-_ESTIMATES: dict[str, tuple[str, Callable[[float], float]]] = {
-    "accuracy": ("accuracy", lambda score: score),
-    "balanced_accuracy": ("balanced accuracy", lambda score: score),
-    "log_loss": ("log loss", lambda score: -score),
-    "mse": ("root mean squared error", lambda score: float(np.sqrt(max(-score, 0.0)))),
-}
-
-
-def _estimate(learner: Any) -> tuple[str, float, bool] | None:
-    """Name and value of the score that the fit itself left, and whether the choice is allowed for.
-
-    For a classifier judged by squared error there is none, as its targets are ±1.
-    """
-    judge = getattr(learner, "loo_scoring", None)
-    if judge not in _ESTIMATES or (judge == "mse" and is_classifier(learner)):
+def _estimate(learner: Any) -> tuple[str, float] | None:
+    """Name and value of the score that the fit itself left, corrected for its choice."""
+    if is_classifier(learner):
+        accuracy = getattr(learner, "corrected_accuracy_", None)
+        return None if accuracy is None else ("accuracy", float(accuracy))
+    score = getattr(learner, "corrected_score_", None)
+    if score is None or learner.loo_scoring != "mse":
         return None
-    name, of_score = _ESTIMATES[judge]
-    corrected = getattr(learner, "corrected_score_", None)
-    if corrected is not None:
-        return name, of_score(float(corrected)), True
-    scores = getattr(learner, "loo_scores_", None)
-    if scores is None or np.ndim(scores) != 1:
-        return None
-    chosen = int(np.argmin(np.abs(learner.alphas_ - learner.alpha_)))
-    return name, of_score(float(scores[chosen])), False
+    return "root mean squared error", float(np.sqrt(max(-score, 0.0)))
 
 
 def _intervals(model: Any, X: Any, y: Array, predicted: Array) -> Intervals | None:

@@ -76,14 +76,9 @@ def _whose(facts: Facts) -> str:
 
 def _promised(facts: Facts) -> tuple[object, ...]:
     assert facts.estimate is not None
-    name, value, corrected = facts.estimate
-    what = (
-        "corrected for having chosen alpha by it"
-        if corrected
-        else "at the best alpha of the path, and so a little too good where rows are few"
-    )
+    name, value = facts.estimate
     said = f"The fit's own leave-one-out estimate of the {name} is "
-    return said, element("strong", number(value)), f", {what}."
+    return said, element("strong", number(value)), ", corrected for having chosen alpha by it."
 
 
 def calibration_section(facts: Facts) -> Section | None:

@@ -1,0 +1,303 @@
+"""What candidates are judged by, where rows are left out: scores of all rows, and of folds of them.
+
+A candidate is a ridge, a size or a width; each predicts every row by a machine that has not seen
+it.  The best score of many flatters, since the rows that are judged have also chosen.  So rows are
+dealt into folds: each fold's candidate is chosen by the other folds' rows, and judged by its own
+(`Verdict.here`).  The predictions are the same ones, so that this costs a few sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn.readout.losses import best_scales, effective_rows, gaps_of, step_from
+
+FOLDS = 5
+"""As many parts are rows dealt into, to choose by some and judge by others."""
+
+MOST_OUTPUTS = 2**25
+"""Left-out outputs of all candidates that are held for log-loss; where there are more, evenly
+spaced rows judge."""
+
+CHUNK = 2**16
+"""Outputs whose losses are worked out at a time."""
+
+RowScore = Callable[[Array, Array], Array]
+"""Targets (t, rows) and left-out outputs (t, rows, candidates) to scores (rows, candidates).
+Targets come first, so that sums over them are sums of whole arrays."""
+
+OwnScore = Callable[[Array, Array, Array], float]
+"""(targets, left-out outputs, weights) of all rows to a score, greater being better."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What leave-one-out judges by: exactly one of `rows`, `log_loss` and `own`.
+
+    Attributes
+    ----------
+    rows : callable or None
+        Scores of rows, of which the weighted mean is taken.
+    log_loss : {"classes", "labels"} or None
+        Log-loss at a temperature that is fitted for each candidate.
+    own : callable or None
+        A user's score of all rows together.
+    decided : callable or None
+        Whether a row is decided rightly, for classes and labels.
+    """
+
+    rows: RowScore | None = None
+    log_loss: str | None = None
+    own: OwnScore | None = None
+    decided: RowScore | None = None
+
+
+def squared_error_score(targets: Array, outputs: Array) -> Array:
+    """Minus the mean squared error over the targets."""
+    score = np.zeros(outputs.shape[1:])
+    for y, f in zip(targets, outputs, strict=True):
+        error = f - y[:, None]
+        score -= np.square(error, out=error)
+    score /= len(targets)
+    return score
+
+
+def accuracy_score(targets: Array, outputs: Array) -> Array:
+    """1 where all signs agree."""
+    right = np.equal(targets[..., None] > 0.0, outputs > 0.0).all(axis=0)
+    return np.asarray(right, dtype=np.float64)
+
+
+def top_class_score(targets: Array, outputs: Array) -> Array:
+    """1 where the largest output is the right class's."""
+    largest, top = outputs[0].copy(), np.zeros(outputs.shape[1:], dtype=np.int32)
+    for number, output in enumerate(outputs[1:], start=1):
+        top[output > largest] = number
+        np.maximum(largest, output, out=largest)
+    right = top == targets.argmax(axis=0)[:, None]
+    return right.astype(np.float64)
+
+
+MSE = Scoring(squared_error_score)
+
+
+class Outputs(NamedTuple):
+    """Left-out outputs (t, candidates, rows) of targets (rows, t), judged together, by fold."""
+
+    Y: Array
+    outputs: Array
+    weights: Array
+    folds: IntArray
+
+
+class Part(NamedTuple):
+    """What a piece of the rows tells: for each fold its weight and sums (3, folds, candidates) of
+    scores, squared errors and right decisions, and outputs that are judged with all others."""
+
+    weight: Array
+    sums: Array
+    held: Outputs | None
+
+
+def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: int = 1) -> Part:
+    """Judge outputs (rows, candidates, t) of a piece of the rows, or keep those of some rows.
+
+    Rows are dealt into folds at random, class by class, and always in the same way.
+    """
+    folds = _dealt(Y, scoring.decided is not None)
+    dealt = np.zeros((FOLDS, len(Y)))
+    dealt[folds, np.arange(len(Y))] = weights
+    targets, outputs = Y.T, np.moveaxis(outputs, -1, 0)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not chosen
+        squares = dealt @ squared_error_score(targets, outputs)
+        scores, kept, decided = squares, None, np.zeros_like(squares)
+        if scoring.decided is not None:
+            decided = dealt @ scoring.decided(targets, outputs)
+        if scoring.rows is None:
+            some = np.flatnonzero(weights)[::every]
+            swapped = np.ascontiguousarray(outputs[:, some].swapaxes(1, 2))
+            kept = Outputs(Y[some], swapped, weights[some], folds[some])
+        elif scoring.rows is scoring.decided:
+            scores = decided
+        elif scoring.rows is not squared_error_score:
+            scores = dealt @ scoring.rows(targets, outputs)
+    return Part(dealt.sum(axis=1), np.stack([scores, squares, decided]), kept)
+
+
+def joined_parts(parts: Sequence[Part]) -> Part:
+    """One part over the candidates of several, of the same rows."""
+    sums = np.concatenate([part.sums for part in parts], axis=-1)
+    return Part(parts[0].weight, sums, _side_by_side([part.held for part in parts]))
+
+
+def _side_by_side(parts: Sequence[Outputs | None]) -> Outputs | None:
+    """The outputs of more candidates, of the same rows."""
+    held = [part for part in parts if part is not None]
+    if not held:
+        return None
+    return held[0]._replace(outputs=np.concatenate([one.outputs for one in held], axis=1))
+
+
+def _dealt(Y: Array, classes: bool) -> IntArray:
+    order = np.random.default_rng(0).permutation(len(Y))
+    if classes:
+        order = order[np.lexsort(np.where(Y > 0.0, 1, 0).T[:, order])]
+    folds = np.empty(len(Y), dtype=np.intp)
+    folds[order] = np.arange(len(Y)) % FOLDS
+    return folds
+
+
+def thinning(n_rows: int, candidates: int, targets: int) -> int:
+    """One in how many rows is to judge, so that at most `MOST_OUTPUTS` are held."""
+    return -(-n_rows * candidates * targets // MOST_OUTPUTS)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Scores of candidates, greater being better.
+
+    Attributes
+    ----------
+    scores, squares : array of shape (candidates,)
+        By all rows; and minus their squared errors, by which equal scores are told apart.
+    others, others_squares : array of shape (folds, candidates)
+        The same by the rows outside of each fold.
+    here : array of shape (folds, candidates)
+        By the rows of the fold, what is fitted being fitted to the others: sums.
+    decided : array of shape (folds, candidates)
+        Shares of all rows that are of the fold and were decided rightly.
+    weight : array of shape (folds,)
+        Weights of the rows of each fold.
+    held, own : Outputs and callable, or None
+        Where scores do not add up: outputs that are judged together, and a user's score.
+    """
+
+    scores: Array
+    squares: Array
+    others: Array
+    others_squares: Array
+    here: Array
+    decided: Array
+    weight: Array
+    held: Outputs | None = None
+    own: OwnScore | None = None
+
+    def score_of(self, choice: IntArray) -> float:
+        """The score of rows judged by the candidates that the others have chosen."""
+        if self.held is not None and self.own is not None:
+            Y, outputs, weights, folds = self.held
+            return self.own(Y, outputs[:, choice[folds], np.arange(len(Y))].T, weights)
+        return float(np.sum(self.here[np.arange(FOLDS), choice]) / self.weight.sum())
+
+    def share_decided(self, choice: IntArray) -> float:
+        """The share of them that is decided rightly."""
+        return float(np.sum(self.decided[np.arange(FOLDS), choice]))
+
+    def with_candidate(self, i: int, better: Verdict) -> Verdict:
+        """With another score of candidate i, whose predictions were found more exactly."""
+        scores, squares = self.scores.copy(), self.squares.copy()
+        scores[i], squares[i] = better.scores[0], better.squares[0]
+        return replace(self, scores=scores, squares=squares)
+
+    def without(self, barred: Any) -> Verdict:
+        """With candidates that must not be chosen."""
+        never = np.where(barred, -np.inf, 0.0)
+        return replace(self, scores=self.scores + never, others=self.others + never)
+
+
+def joined(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict over the candidates of several, of the same rows."""
+
+    def together(name: str) -> Array:
+        arrays: Array = np.concatenate([getattr(one, name) for one in verdicts], axis=-1)
+        return arrays
+
+    return replace(
+        verdicts[0],
+        scores=together("scores"),
+        squares=together("squares"),
+        others=together("others"),
+        others_squares=together("others_squares"),
+        here=together("here"),
+        decided=together("decided"),
+        held=_side_by_side([one.held for one in verdicts]),
+    )
+
+
+def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
+    """The verdict of all rows, from pieces of them in their order."""
+    weight = np.sum([part.weight for part in parts], axis=0)
+    scores, squares, decided = np.sum([part.sums for part in parts], axis=0)
+    total = weight.sum()
+    outside = np.maximum(total - weight, 1e-300)[:, None]
+    verdict = Verdict(
+        scores=scores.sum(axis=0) / total,
+        squares=squares.sum(axis=0) / total,
+        others=(scores.sum(axis=0) - scores) / outside,
+        others_squares=(squares.sum(axis=0) - squares) / outside,
+        here=scores,
+        decided=decided / total,
+        weight=weight,
+    )
+    if scoring.rows is not None:
+        return verdict
+    kept = [part.held for part in parts if part.held is not None]
+    outputs = Outputs(
+        np.concatenate([one.Y for one in kept]),
+        np.concatenate([one.outputs for one in kept], axis=-1),
+        np.concatenate([one.weights for one in kept]),
+        np.concatenate([one.folds for one in kept]),
+    )
+    if scoring.log_loss is not None:
+        return _by_log_loss(verdict, outputs, scoring.log_loss == "labels")
+    assert scoring.own is not None
+    return _by_own_score(verdict, outputs, scoring.own)
+
+
+def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
+    """Minus the log-loss of each candidate at its own temperature.
+
+    Leaving a fold out changes the temperature a little: a Newton step from that of all rows.
+    """
+    (t, candidates, m), w = held.outputs.shape, held.weights
+    dealt = np.zeros((FOLDS, m))
+    dealt[held.folds, np.arange(m)] = w
+    scores, others, here = np.empty(candidates), *np.empty((2, FOLDS, candidates))
+    weight, n = dealt.sum(axis=1)[:, None], effective_rows(w)
+    for columns in slices(0, candidates, max(CHUNK // (m * t), 1)):
+        gaps = gaps_of(held.Y, held.outputs[:, columns], n, labels=labels)
+        scale, found = best_scales(gaps, w, columns.stop - columns.start)
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss, slope, curvature, smoothed = (dealt @ part.T for part in found)
+            each = loss, slope, curvature
+            total = tuple(part.sum(axis=0) for part in each)
+            rest = tuple(whole - part for whole, part in zip(total, each, strict=True))
+            step = step_from(scale, total[1] + smoothed.sum(axis=0), total[2])
+            scores[columns] = -_after(step, *total) / w.sum()
+            step = step_from(scale, rest[1] + smoothed.sum(axis=0) - smoothed, rest[2])
+            others[:, columns] = -_after(step, *rest) / np.maximum(w.sum() - weight, 1e-300)
+            here[:, columns] = -_after(step, *each)
+    return replace(verdict, scores=scores, others=others, here=here, weight=weight[:, 0])
+
+
+def _after(step: Array, loss: Array, slope: Array, curvature: Array) -> Array:
+    moved: Array = loss + step * (slope + 0.5 * step * curvature)
+    return moved
+
+
+def _by_own_score(verdict: Verdict, held: Outputs, score: OwnScore) -> Verdict:
+    """A user's score of each candidate, by all rows and by those outside of each fold."""
+    candidates = range(held.outputs.shape[1])
+
+    def of_rows(rows: Array) -> Array:
+        Y, w = held.Y[rows], held.weights[rows]
+        return np.array([score(Y, held.outputs[:, i, rows].T, w) for i in candidates])
+
+    others = np.stack([of_rows(held.folds != fold) for fold in range(FOLDS)])
+    every = of_rows(np.ones(len(held.Y), dtype=bool))
+    return replace(verdict, scores=every, others=others, held=held, own=score)
