@@ -275,7 +275,7 @@ class TestDigits:
         np.testing.assert_allclose(found.leave_one_out, exact, atol=1e-8 * np.abs(exact).max())
         assert found.leave_one_out_error.max() <= 1e-8 * np.abs(exact).max()
         best = list(found.alphas).index(found.alpha)
-        expected = MSE(Y, found.leave_one_out).mean()
+        expected = -np.square(Y - found.leave_one_out).mean()
         assert found.scores[best] == pytest.approx(expected, rel=1e-9)
 
     def test_large_problems_say_what_they_keep(self, monkeypatch):
