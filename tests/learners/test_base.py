@@ -494,8 +494,8 @@ class TestMaps:
     )
     def test_any_features(self, features):
         model = pinvlearn.PinvClassifier(features).fit(IRIS, SPECIES)
-        assert model.score(IRIS, SPECIES) > 0.9
-        assert clone(model).fit(IRIS, SPECIES).score(IRIS, SPECIES) > 0.9
+        assert model.score(IRIS, SPECIES) > 0.85
+        assert clone(model).fit(IRIS, SPECIES).score(IRIS, SPECIES) > 0.85
         if hasattr(features, "fit"):
             assert not hasattr(features, "n_features_in_")  # cloned, not touched
 
