@@ -101,12 +101,16 @@ def test_what_has_no_page_is_said(csv, model, table):
     assert "holds a transformer" in fails(1, "report", "pca.skops", csv)
 
 
-def test_cells_and_many_labels_have_no_page(csv):
+def test_many_labels_have_a_page_and_cells_have_none(csv):
     page = ("--report", "page.html")
     columns = ("--row", "a", "--col", "b", "--value", "amount")
     said = fails(2, "fit", csv, "--model", "completion", *columns, *page)
     assert "takes --row, --col and --value instead" in said
     Path("many.txt").write_text("4 3 2\n0,1 0:1.0 2:1.0\n1 1:1.0\n0 0:1.0\n0,1 2:2.0\n")
-    assert "any number of labels" in fails(2, "fit", "many.txt", "--model", "fastpi", *page)
-    ok("fit", "many.txt", "--model", "fastpi")
-    assert "a report is of one target" in fails(2, "report", "model.skops", "many.txt")
+    ok("fit", "many.txt", "--model", "fastpi", *page)
+    assert "precision at 1" in Path("page.html").read_text(encoding="utf-8")
+    ok("report", "model.skops", "many.txt", "--out", "again.html")
+    assert "One by one" in Path("again.html").read_text(encoding="utf-8")
+    assert "has none" in fails(2, "report", "model.skops", csv)
+    ok("fit", csv, "--model", "completion", *columns, "--out", "cells.skops")
+    assert "predicts cells" in fails(2, "report", "cells.skops", csv)

@@ -158,7 +158,7 @@ def test_wide_and_sparse_rows_have_no_importances(rng):
 @pytest.mark.parametrize(
     ("y", "said"),
     [
-        (np.zeros((442, 2)), "a report is of one target"),
+        (np.zeros((442, 2)), "give one target for each row"),
         (np.zeros(3), "X has 442 rows and y 3"),
         (np.full(442, np.nan), "NaN or infinity; leave out rows"),
     ],

@@ -192,8 +192,6 @@ def fit(
         labels=model == "fastpi",
     )
     X, y, task, target = found.X, found.y, found.task, found.target
-    if page is not None and y.ndim == 2:
-        raise UserError("--report is of one target; these rows have any number of labels.", USAGE)
     learner = _model.build_learner(model, task, **options)
     check_same_model(out, type(learner).__name__, force=force)
     recipe = _columns.Recipe(target)

@@ -58,20 +58,29 @@ def report(
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
     output = Output(quiet=quiet)
     fitted = load(model)
-    if _completion.is_completion(fitted) or _labels.predicts_labels(fitted):
+    if _completion.is_completion(fitted):
         raise UserError(
-            f"{model} predicts cells or any number of labels; a report is of one target.", USAGE
+            f"{model} predicts cells; a report is of rows. Its error is said by `pinvlearn fit`, "
+            "and by `pinvlearn predict` where the values are there.",
+            USAGE,
         )
     if not hasattr(fitted, "predict"):
         raise UserError(f"{model} holds a transformer, which predicts nothing. Give a learner.")
     recipe = recipe_of(fitted)
     reading = as_read(encoding, decimal, missing).also(recipe.missing)
     rows = _data.read(data, output.note, reading)
-    wanted = target or _updating.target_of(fitted, rows)
-    table, y = _data.split_target(rows, wanted, output.note)
-    X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
-    labelled = hasattr(learner_of(fitted), "classes_")
-    y = _data.as_labels(y, least=1) if labelled else _data.as_quantities(y)
+    if _labels.predicts_labels(fitted):
+        if not rows.multilabel:
+            raise UserError(
+                f"{model} learned any number of labels for a row; {data} has none.", USAGE
+            )
+        X, y = _model.inputs_for(fitted, rows, output.note), rows.y
+    else:
+        wanted = target or _updating.target_of(fitted, rows)
+        table, column = _data.split_target(rows, wanted, output.note)
+        X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
+        labelled = hasattr(learner_of(fitted), "classes_")
+        y = _data.as_labels(column, least=1) if labelled else _data.as_quantities(column)
     write_report(fitted, X, y, out, title=data.name, rng=seed)
     output.note(f"the report is in {out}")
 

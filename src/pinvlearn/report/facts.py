@@ -95,7 +95,7 @@ def gather(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Facts:
     check_is_fitted(model)
     learner = learner_of(model)
     y = _checked_targets(learner, y, X.shape[0])
-    outputs = _left_out(model, learner, X, y)
+    outputs = left_out_outputs(model, learner, X, y)
     left_out = outputs is not None
     classes = np.asarray(learner.classes_) if is_classifier(learner) else None
     if classes is None:
@@ -122,7 +122,7 @@ def gather(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Facts:
         fitted=fitted,
         estimate=_estimate(learner),
         intervals=_intervals(model, X, y, predicted) if classes is None else None,
-        importances=_importances(model, X, y, rng),
+        importances=importances_of(model, X, y, rng),
     )
 
 
@@ -139,7 +139,7 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(
-            f"y has shape {y.shape}; a report is of one target. Give one column at a time."
+            f"y has shape {y.shape}; give one target for each row, or a column for each target."
         )
     if len(y) != n_rows:
         raise ValueError(f"X has {n_rows} rows and y {len(y)}; give one target for each row.")
@@ -158,7 +158,7 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
     return y
 
 
-def _left_out(model: Any, learner: Any, X: Any, y: Any) -> Array | None:
+def left_out_outputs(model: Any, learner: Any, X: Any, y: Any) -> Array | None:
     """The outputs of the rows left out, of shape (n, t), if these are the rows that were fitted.
 
     Leaving a row out moves its output away from its target, by the factor 1/(1 - leverage), and
@@ -171,18 +171,24 @@ def _left_out(model: Any, learner: Any, X: Any, y: Any) -> Array | None:
     loo = np.asarray(loo).reshape(len(y), -1)
     if is_classifier(learner):
         fitted = np.asarray(model.decision_function(X)).reshape(len(y), -1)
-        codes = np.searchsorted(learner.classes_, y)
-        one_hot = codes[:, None] == np.arange(len(learner.classes_))
-        targets = np.where(one_hot, 1.0, -1.0)
-        targets = targets[:, 1:] if loo.shape[1] == 1 else targets
+        targets = _coded(learner, y)
+        targets = targets[:, 1:] if loo.shape[1] == 1 and targets.shape[1] == 2 else targets
     else:
-        fitted, targets = np.asarray(model.predict(X)).reshape(len(y), -1), y[:, None]
+        fitted, targets = (np.asarray(part).reshape(len(y), -1) for part in (model.predict(X), y))
     inside, outside = targets - fitted, targets - loo
     rounding = np.asarray(learner.loo_error_).reshape(len(y), -1)
     slack = ALIKE * (np.abs(outside) + np.abs(targets).max()) + rounding
     farther = np.abs(inside) <= np.abs(outside) + slack
     same_side = (inside * outside >= 0.0) | (np.minimum(np.abs(inside), np.abs(outside)) <= slack)
     return loo if bool(np.all(farther & same_side)) else None
+
+
+def _coded(learner: Any, y: Any) -> Array:
+    """±1 for each class, or for each label."""
+    if np.ndim(y) == 2:
+        return np.where(np.asarray(y) > 0, 1.0, -1.0)
+    codes = np.searchsorted(learner.classes_, y)
+    return np.where(codes[:, None] == np.arange(len(learner.classes_)), 1.0, -1.0)
 
 
 def _decisions(model: Any, learner: Any, X: Any, outputs: Array | None) -> tuple[Any, Any]:
@@ -303,7 +309,7 @@ def confusion(facts: Facts) -> tuple[list[str], Array]:
     return [*(str(facts.classes[index]) for index in kept), f"{len(rest)} others"], pooled
 
 
-def _importances(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Importances | None:
+def importances_of(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Importances | None:
     """By shuffling one column at a time of a sample of the rows."""
     if is_sparse(X) or X.shape[1] > MOST_COLUMNS:
         return None

@@ -20,7 +20,7 @@ from pinvlearn.report.charts import (
     whiskers,
 )
 from pinvlearn.report.columns import ColumnStory
-from pinvlearn.report.facts import COVERAGE, REPEATS, Facts, calibration, confusion
+from pinvlearn.report.facts import COVERAGE, REPEATS, Facts, Importances, calibration, confusion
 from pinvlearn.report.markup import (
     Markup,
     bullets,
@@ -172,9 +172,8 @@ def intervals_section(facts: Facts, rng: np.random.Generator) -> Section | None:
     return Section("Intervals over truth", [paragraph(said), drawn, held])
 
 
-def importances_section(facts: Facts) -> Section | None:
-    """Which columns the model relies on."""
-    found = facts.importances
+def importances_section(found: Importances | None, score: str, *, left_out: bool) -> Section | None:
+    """Which columns the model relies on, by a score."""
     if found is None:
         return None
     order = np.argsort(-found.mean, kind="stable")
@@ -182,9 +181,9 @@ def importances_section(facts: Facts) -> Section | None:
     texts = [f"{number(found.mean[j])} ± {number(found.std[j], 1)}" for j in order]
     drawn = bars([found.names[j] for j in order], found.mean[order], texts)
     left = len(found.names) - len(order)
-    whole = "as fitted to all of them" if facts.left_out else "as it is"
+    whole = "as fitted to all of them" if left_out else "as it is"
     said = (
-        f"By how much {facts.main} falls where one column is shuffled (permutation importance: "
+        f"By how much {score} falls where one column is shuffled (permutation importance: "
         f"{REPEATS} times each, on {found.rows:,} of these rows, with the model {whole})."
     )
     more = [paragraph(f"{left} columns count for less or nothing.", class_="faint")] if left else []

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.files import written_whole
 from pinvlearn._validation import generator
@@ -17,6 +18,7 @@ from pinvlearn.report.facts import gather, learner_of
 from pinvlearn.report.filled import filled_columns
 from pinvlearn.report.markup import bullets, number, paragraph, table
 from pinvlearn.report.page import Section, page
+from pinvlearn.report.targets import gather_several, is_several, several_sections
 
 
 def write_report(
@@ -33,7 +35,8 @@ def write_report(
     The page has scores beside those of no model, calibration and confusion of a classifier,
     intervals over the truth of a regressor, the columns that the model relies on, the path of
     alpha, what was done to each column, how long the fit took, and what to try next.  It has no
-    script, makes no request, and escapes everything that comes from the data.
+    script, makes no request, and escapes everything that comes from the data.  Several targets, or
+    labels, have scores in all and one by one.
 
     Rows that the model learned from are recognised, by their left-out predictions, and are judged
     by these.  Any other rows are judged as they are predicted.
@@ -45,8 +48,8 @@ def write_report(
         one.
     X : array, data frame or sparse array of shape (n_samples, n_features)
         Rows, as the model takes them.
-    y : array of shape (n_samples,)
-        Their targets.
+    y : array of shape (n_samples,), or array or sparse array of shape (n_samples, n_targets)
+        Their targets; indicators for any number of labels.
     path : path-like
         Where to write; an existing file is replaced only once the new one is complete.
     title : str, optional
@@ -60,7 +63,7 @@ def write_report(
     TypeError
         If the model is neither a classifier nor a regressor.
     ValueError
-        If y is not one target for each row, or holds a class that the model has not learned.
+        If y has not as many rows as X, or holds a class that the model has not learned.
 
     Notes
     -----
@@ -81,21 +84,31 @@ def write_report(
     """
     X = as_table(X)
     stream = generator(rng)
-    facts = gather(model, X, y, stream)
     learner = learner_of(model)
-    made: list[Section | None] = [
-        sections.scores_section(facts),
-        sections.next_section(facts, idlike(X)),
-        sections.calibration_section(facts),
-        sections.confusion_section(facts),
-        sections.intervals_section(facts, stream),
-        sections.importances_section(facts),
+    made: list[Section | None]
+    if is_several(y):
+        check_is_fitted(model)
+        several = gather_several(model, X, y, stream)
+        relied_on = (several.importances, several.main, several.left_out)
+        made = [*several_sections(several)]
+    else:
+        facts = gather(model, X, y, stream)
+        made = [
+            sections.scores_section(facts),
+            sections.next_section(facts, idlike(X)),
+            sections.calibration_section(facts),
+            sections.confusion_section(facts),
+            sections.intervals_section(facts, stream),
+        ]
+        relied_on = (facts.importances, facts.main, facts.left_out)
+    made += [
+        sections.importances_section(*relied_on[:2], left_out=relied_on[2]),
         sections.path_section(learner),
         sections.sizes_section(learner),
         sections.time_section(learner),
-        sections.columns_section(column_stories(model, X), facts.shape[0]),
+        sections.columns_section(column_stories(model, X), X.shape[0]),
     ]
-    shape = f"{facts.shape[0]:,} rows × {facts.shape[1]:,} columns"
+    shape = f"{X.shape[0]:,} rows × {X.shape[1]:,} columns"
     subtitle = shape if title is None else f"{title}, {shape}"
     write_page(path, type(learner).__name__, subtitle, [part for part in made if part is not None])
 
