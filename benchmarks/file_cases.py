@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "merge": ("merge", MODEL, "FILE", "--out", "OUT.skops"),
     "impute": ("impute", "FILE", "--out", "OUT.ENDING"),
     "compare": (
-        *("compare", "FILE", "--target", "y", "--kernels", "20", "--folds", "1"),
+        *("compare", "FILE", "--target", "y", "--solvers", "--kernels", "20", "--folds", "1"),
         *("--plot", "OUT.svg"),
     ),
     "svd": ("svd", "FILE", "--out", "OUT.npz"),

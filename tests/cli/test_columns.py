@@ -43,7 +43,7 @@ def test_all_levels_are_used(base) -> None:
     frame.to_csv("t.csv", index=False)
     result = ok("fit", "t.csv", "--target", "kind", "--model", "linear", "--alpha", "0.01")
     assert "taken as categories: city (200 levels)" in result.stderr
-    assert "share one input" not in result.stderr
+    assert "stand together" not in result.stderr
     predicted = ok("predict", "model.skops", "t.csv").stdout.split()[1:]
     assert predicted == frame["kind"].tolist()
 
@@ -52,7 +52,7 @@ def test_pooled_levels_are_said() -> None:
     city = np.arange(3000) % 1001
     frame = pd.DataFrame({"city": [f"c{i}" for i in city], "kind": np.where(city % 2, "x", "y")})
     result = fit(frame, "--alpha", "1")
-    assert "of more than 1000 levels the rarest share one input: city (2)" in result.stderr
+    assert "column 'city': 3 rare levels stand together as one" in result.stderr
 
 
 def test_unseen_levels_are_said(frame) -> None:

@@ -40,6 +40,22 @@ def test_regression_with_every_model(name, table, csv) -> None:
     assert np.corrcoef(predicted, table["amount"])[0, 1] > 0.95
 
 
+def test_a_feature_machine(table, csv) -> None:
+    table.loc[::9, "b"] = np.nan
+    table.to_csv(csv, index=False)
+    args = ["fit", csv, "--target", "kind", "--model", "feature-machine"]
+    assert json.loads(ok(*args, "--json").stdout)["model"] == "FeatureMachineClassifier"
+    model = pinvlearn.load("model.skops")
+    predicted = model.predict(table[list(model.feature_names_in_)]).tolist()
+    assert ok("predict", "model.skops", csv).stdout.split()[1:] == predicted
+    assert "--updatable does not belong to FeatureMachineClassifier" in fails(
+        2, *args, "--updatable", "--out", "other.skops"
+    )
+    assert "--solver does not belong to --model feature-machine" in fails(
+        2, *args, "--solver", "qr", "--out", "other.skops"
+    )
+
+
 def test_layers_of_a_deep_network(csv) -> None:
     result = ok(
         "fit", csv, "--target", "kind", "--model", "deep-elm", "--layers", "6,4", "--size", 30,
@@ -154,7 +170,7 @@ def test_infinite_input(table) -> None:
         (["--alpha", "much"], "--alpha is 'much'"),
         (["--gamma", "0"], "--gamma is '0'; give a finite number above 0, or scale or auto"),
         (["--gamma", "nan"], "--gamma is 'nan'"),
-        (["--gamma", "1", "--model", "elm"], "--gamma belongs to rbf and kernel-elm"),
+        (["--gamma", "1", "--model", "elm"], "--gamma belongs to feature-machine, rbf, kernel-elm"),
         (["--layers", "9"], "--layers belongs to deep-elm, not to --model rbf"),
         (["--penalty", "l1", "--model", "elm"], "--penalty belongs to deep-elm"),
         (["--layers", "9,x", "--model", "deep-elm"], "--layers is '9,x'; give sizes of at least 1"),

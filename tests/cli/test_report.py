@@ -17,7 +17,7 @@ def test_a_page_of_a_model_and_a_file(csv, model):
     assert "RBFNetworkClassifier" in text
     assert "table.csv, 120 rows" in text
     assert "no row has helped to predict itself" in text
-    assert "one input for each of 4 levels: (missing), blue, green, red" in text
+    assert "one input for each of 3 levels: blue, green, red" in text
 
 
 def test_the_target_is_found_and_new_rows_are_told_from_old_ones(table, model):

@@ -13,19 +13,24 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_word
+from pinvlearn.features.columns import PreparedLevels
+from pinvlearn.learners._tables import LEVEL
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
 from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier
 from pinvlearn.learners.fastpi import FastPIClassifier
+from pinvlearn.learners.feature_machine import FeatureMachineClassifier, FeatureMachineRegressor
 from pinvlearn.learners.kernel_elm import SOLVERS as KERNEL_SOLVERS
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.learners.pinv import PinvClassifier, PinvRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
+from pinvlearn.learners.tabular_inputs import TabularInputs
 from pinvlearn.linalg.driver import FIXED_RANK
 from pinvlearn.readout.solvers import SOLVERS
 
 # name → (classifier, regressor, what its size is called)
 MODELS: dict[str, tuple[type, type | None, str | None]] = {
+    "feature-machine": (FeatureMachineClassifier, FeatureMachineRegressor, "n_kernels"),
     "rbf": (RBFNetworkClassifier, RBFNetworkRegressor, "n_kernels"),
     "elm": (ELMClassifier, ELMRegressor, "n_hidden"),
     "deep-elm": (DeepELMClassifier, DeepELMRegressor, "n_hidden"),
@@ -37,6 +42,9 @@ MODELS: dict[str, tuple[type, type | None, str | None]] = {
 
 # name → its solvers; those of the read-out for all others
 SOLVERS_OF = {"kernel-elm": KERNEL_SOLVERS, "fastpi": ("auto", *FIXED_RANK)}
+
+WITH_WIDTH = ("feature-machine", "rbf", "kernel-elm")
+"""Models whose kernels have a width."""
 
 MOST_LEVELS, FEW_LEVELS, MOST_NUMBERS = 1000, 50, 2**27
 """Levels of one column that get an input of their own; rarer ones share one, and that is said.
@@ -68,8 +76,10 @@ def build_learner(
             raise UserError("--max-size belongs to --size loo; give that too.", USAGE)
         options[size_name.replace("n_", "max_")] = max_size
     if gamma is not None:
-        if name not in ("rbf", "kernel-elm"):
-            raise UserError(f"--gamma belongs to rbf and kernel-elm, not to --model {name}.", USAGE)
+        if name not in WITH_WIDTH:
+            raise UserError(
+                f"--gamma belongs to {', '.join(WITH_WIDTH)}, not to --model {name}.", USAGE
+            )
         options["gamma"] = gamma
     for option, value in {"layers": layers, "penalty": penalty}.items():
         if value is not None:
@@ -80,6 +90,10 @@ def build_learner(
         if name != "fastpi":
             raise UserError(f"--rank belongs to fastpi, not to --model {name}.", USAGE)
         options["rank"] = rank
+    if name == "feature-machine":
+        if options.pop("solver", "auto") != "auto":
+            raise UserError("--solver does not belong to --model feature-machine.", USAGE)
+        options["inputs"] = "passthrough"  # the pipeline's first step has made them ready
     if "solver" in options:
         check_word("--solver", options["solver"], SOLVERS_OF.get(name, tuple(SOLVERS)))
     learner = classifier if task == "classification" else regressor
@@ -116,8 +130,11 @@ def _places(which: Any) -> slice | list[int]:
 
 
 def build(X: Any, learner: Any) -> Pipeline:
-    """The whole model."""
-    return Pipeline([("columns", build_columns(X)), ("learner", learner)])
+    """The whole model: a table is made ready for kernels, sparse data only scaled."""
+    if sparse.issparse(X):
+        return Pipeline([("columns", build_columns(X)), ("learner", learner)])
+    columns = TabularInputs(max_levels=_most_levels(len(X)))
+    return Pipeline([("columns", columns), ("learner", learner)])
 
 
 def learning_inputs(X: Any, note: Note) -> Any:
@@ -139,10 +156,6 @@ def learning_inputs(X: Any, note: Note) -> Any:
         levels = {c: X[c].nunique() for c in categories}
         shown = listed(f"{c} ({count} levels)" for c, count in levels.items())
         note(f"taken as categories: {shown}")
-        most = _most_levels(len(X))
-        pooled = [f"{c} ({count - most + 1})" for c, count in levels.items() if count > most]
-        if pooled:
-            note(f"of more than {most} levels the rarest share one input: {listed(pooled)}")
     _note_missing(X, note)
     return X
 
@@ -209,18 +222,23 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 def _levels(model: Any) -> dict[str, set[str]]:
     """The levels of each column of categories that a loaded model has learned from."""
-    if not isinstance(model, Pipeline) or not isinstance(model.steps[0][1], ColumnTransformer):
+    inputs = model.steps[0][1] if isinstance(model, Pipeline) else None
+    if not isinstance(inputs, TabularInputs):
         return {}
-    columns = model.steps[0][1]
-    for kind, steps, places in columns.transformers_:
-        if kind == "categories":
-            names = columns.feature_names_in_[places]
-            return {c: set(own) for c, own in zip(names, steps[-1].categories_, strict=True)}
-    return {}
+    names = inputs.feature_names_in_
+    known: dict[str, set[str]] = {
+        name: set() for name, kind in zip(names, inputs.kinds_, strict=True) if kind == LEVEL
+    }
+    for column in inputs.columns_.columns:
+        if isinstance(column, PreparedLevels):
+            known[names[column.source]] = {*column.levels, *inputs.pooled_.get(column.name, ())}
+    return known
 
 
 def _note_unseen(X: pd.DataFrame, levels: dict[str, set[str]], note: Note) -> None:
     for name, known in levels.items():
+        if not known:  # it was left out
+            continue
         unseen = X[name].notna() & ~X[name].isin(known)
         if unseen.any():
             first = X.loc[unseen, name].iloc[0]

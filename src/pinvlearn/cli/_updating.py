@@ -61,7 +61,7 @@ def fit(pipeline: Pipeline, X: Any, y: Any, source: str) -> None:
     columns, learner = pipeline[:-1], pipeline[-1]
     if isinstance(learner, KernelELMClassifier | KernelELMRegressor):  # of fixed pivots
         learner.set_params(solver="rpcholesky")
-    if not hasattr(learner, "fit_blocks"):
+    if not hasattr(learner, "plan"):
         raise UserError(f"--updatable does not belong to {type(learner).__name__}.", USAGE)
     learner.fit_blocks(RowBlocks(columns.fit_transform(X), y), source=source)
     # Sums of inputs that were scaled otherwise must not be added to these.

@@ -43,7 +43,15 @@ def fit(
     target: Target = None,
     model: Annotated[
         Literal[
-            "rbf", "elm", "deep-elm", "kernel-elm", "extreme-svm", "linear", "fastpi", "completion"
+            "feature-machine",
+            "rbf",
+            "elm",
+            "deep-elm",
+            "kernel-elm",
+            "extreme-svm",
+            "linear",
+            "fastpi",
+            "completion",
         ],
         typer.Option(help="What to learn."),
     ] = "rbf",
@@ -135,8 +143,8 @@ def fit(
 ) -> None:
     """Learn a model from DATA and save it.
 
-    Columns of numbers are standardised, other columns one-hot encoded, missing values filled in,
-    dates taken as days; what is done to columns is said.
+    Columns of numbers are scaled and ranked, other columns one-hot encoded, missing values filled
+    in and marked, dates taken as days; what is done to columns is said.
     --model completion learns a table of which DATA lists some cells: --row and --col name them,
     --value is what they hold; with --feedback implicit DATA lists clicks, and --value, which may be
     left out, counts them. --model fastpi learns any number of labels per row, from text of the
@@ -217,7 +225,7 @@ def fit(
             pipeline.fit(X, y)
             close_ledger(learner)  # a file of p² more numbers is for --updatable
     seconds = time.perf_counter() - start
-    for message in learner.report_.notes:
+    for message in (*getattr(pipeline[0], "notes_", ()), *learner.report_.notes):
         output.note(message)
     recipe.remember(pipeline)
     save(pipeline, out)

@@ -26,7 +26,7 @@ CLIP = 3.0
 FAR = 1e8
 """Quartile distances beyond which values are all the same: their squares must not overflow."""
 
-RARE_ROWS, RARE_SHARE = 10, 0.01
+RARE_ROWS, RARE_SHARE = 3, 0.01
 """A level is rare with fewer rows than the smaller of so many and this share of all."""
 
 

@@ -42,7 +42,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         Which copies of a numeric column there are.
     max_levels : int, default=50
         Levels of a column that get an indicator of their own, the most frequent first.  Levels
-        with fewer than ten rows, or than 1 % of the rows where that is less, are rare as well.
+        with fewer than three rows, or than 1 % of the rows where that is less, are rare as well.
 
     Attributes
     ----------
