@@ -4,8 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-# By group: the tests that share a Dask cluster run in one of the two processes.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# By file: what a file sets up or compiles is set up or compiled in one of the two processes.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 TESTS := test test-all test-lowest test-spark test-faults test-onnx test-docs test-attacks coverage
 .PHONY: demo $(TESTS) lint docs wheel clean
