@@ -41,7 +41,6 @@ from pinvlearn import (
 )
 
 pytestmark = [
-    pytest.mark.xdist_group("dask"),
     # What Dask said until 2025 of threads where a cluster is known, as it is to these tests.
     pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning"),
 ]
@@ -88,12 +87,14 @@ def test_array(scheduler):
     assert_same_bits(pinvlearn.dask.fit(ESTIMATOR, *arrays(X, Y)), serial())
 
 
+@pytest.mark.sweep
 def test_y_is_cut_like_X_where_it_is_not(scheduler):
     (rows,) = arrays(X)
     for y in (da.from_array(Y, chunks=333), Y):
         assert_same_bits(pinvlearn.dask.fit(ESTIMATOR, rows, y), serial())
 
 
+@pytest.mark.sweep
 def test_chunks_of_unknown_size(scheduler):
     rows = frame(NAMES).values
     assert np.isnan(rows.shape[0])
@@ -140,6 +141,7 @@ def test_weights_and_other_learners(dask_client, estimator):
     assert_same_bits(pinvlearn.dask.fit(estimator, *arrays(X, y, W)), expected)
 
 
+@pytest.mark.sweep
 def test_feature_machines_learn_their_features_from_blocks(dask_client):
     model = FeatureMachineClassifier(kernel="rbf", max_rounds=1, max_work=1e10, random_state=0)
     found = pinvlearn.dask.fit(model, [dask.delayed(block) for block in blocks()])
@@ -148,6 +150,7 @@ def test_feature_machines_learn_their_features_from_blocks(dask_client):
     np.testing.assert_array_equal(found.metric_, alone.metric_)
 
 
+@pytest.mark.sweep
 def test_few_digits_are_refined_or_kept(scheduler):
     """Where a Gram summary has too few: the blocks are read again, or "qr" keeps the R factor."""
     bad = X @ np.diag(np.logspace(0, -7, 4)) @ (np.eye(4) - 0.5)  # a reflection: like scales
@@ -203,6 +206,7 @@ def test_the_model_needs_no_dask(dask_client):
     assert not [text for text in texts if "dask" in text]
 
 
+@pytest.mark.sweep
 def test_the_same_blocks_cannot_be_merged_twice(scheduler):
     fits = [pinvlearn.dask.fit(ESTIMATOR, *arrays(X, Y), source=name) for name in "aab"]
     with pytest.raises(ValueError, match="'a'"):

@@ -30,7 +30,6 @@ def check(found: dict[str, dict], least: int) -> None:
 
 
 @forks
-@pytest.mark.xdist_group("forks")
 @pytest.mark.parametrize(("group", "least"), [("models", 95), ("summaries", 110)])
 def test_crafted_files(group, least, outcomes_of) -> None:
     check(outcomes_of(group), least)

@@ -8,7 +8,6 @@ import pytest
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="fits and commands run in forks"),
-    pytest.mark.xdist_group("forks"),
 ]
 
 

@@ -6,7 +6,6 @@ import pytest
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forks"),
-    pytest.mark.xdist_group("forks"),
 ]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="commands run in forks"),
-    pytest.mark.xdist_group("forks"),
 ]
 
 

@@ -75,6 +75,7 @@ def test_folds_are_the_same_for_everybody_and_hold_every_row_once():
     np.testing.assert_array_equal(accuracy.split(y, 5, 0, 2)[1], tests[2])
 
 
+@pytest.mark.sweep
 def test_a_small_race(generated):
     code = cli.run_command(
         ["accuracy", "--datasets", "optdigits", "--first-folds", "1", "--out", str(generated)]
@@ -86,6 +87,7 @@ def test_a_small_race(generated):
     assert found["tables"][0]["rows"][-1][0] == "mean"
 
 
+@pytest.mark.sweep
 def test_a_small_regression(generated):
     args = ["--datasets", "abalone", "--folds", "2", "--first-folds", "1", "--out", str(generated)]
     assert cli.run_command(["regression", *args]) == 0

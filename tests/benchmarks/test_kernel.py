@@ -176,6 +176,7 @@ def test_the_linear_kernel_is_approximated_exactly(generated, tmp_path):
     assert all(record["norm"] < 1e-8 for record in others)
 
 
+@pytest.mark.sweep
 def test_speed_on_generated_data(generated, tmp_path, monkeypatch):
     setting = kernel_elm.Setting(1.0, 0.1, 0.1, ranks=(20, 100), sampled=(20,))
     monkeypatch.setattr(kernel_elm, "SETTINGS", {"optdigits": setting})

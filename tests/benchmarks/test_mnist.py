@@ -38,6 +38,7 @@ def run(*options, out):
     return json.loads((out / "mnist.json").read_text())
 
 
+@pytest.mark.sweep
 def test_every_method(folder, monkeypatch, capsys):
     monkeypatch.setattr(mnist, "alone", lambda args, piece: [mnist.measure(args, piece)])
     content = run("--candidates", next(iter(mnist.CANDIDATES)), out=folder)

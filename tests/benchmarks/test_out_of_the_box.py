@@ -28,6 +28,7 @@ def run(out, *argv):
     return code, json.loads((out / f"{argv[0]}.json").read_text())
 
 
+@pytest.mark.sweep
 def test_a_small_race_that_is_taken_up_again(generated):
     code, first = run(generated, "out-of-the-box", "--learners", "linear", "--repeats", "1")
     assert code == 0

@@ -69,6 +69,7 @@ def test_completion_without_peers(folder, monkeypatch, part):
     assert record["ratio"] is None
 
 
+@pytest.mark.sweep
 def test_imputation(folder, capsys):
     content = run("speed-imputation", "--datasets", "abalone", out=folder)
     assert {r["missing"] for r in content["records"]} == {"at random", "by a rule"}

@@ -52,6 +52,7 @@ def test_race_tables_and_figures(folder, capsys, monkeypatch):
     assert json.loads((folder / "js20.json").read_text())["records"] == content["records"]
 
 
+@pytest.mark.sweep
 def test_cells_beyond_the_limits_are_marked(folder, capsys):
     options = ["--datasets", "bms_webview2", "--repeats", "1", "--most-gib", "0"]
     assert cli.run_command(["js20", *options, "--out", str(folder)]) == 0

@@ -65,6 +65,7 @@ def test_speed(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("load", [1.0, 1000.0])
+@pytest.mark.sweep
 def test_he11(tmp_path, capsys, monkeypatch, load):
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
     rng = np.random.default_rng(0)

@@ -37,6 +37,7 @@ def test_as_a_module() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its shell has no head")
+@pytest.mark.sweep
 def test_as_a_script_into_a_closed_pipe(csv, model) -> None:
     script = Path(sys.executable).with_name("pinvlearn")
     pd.concat([pd.read_csv(csv)] * 150).to_csv("long.csv", index=False)  # more than a pipe holds

@@ -29,6 +29,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(command, "_digits", lambda: some)
 
 
+@pytest.mark.sweep
 def test_learners_on_the_tables_that_scikit_learn_brings(quick) -> None:
     values = json.loads(ok("compare", "--folds", 1, "--json").stdout)
     assert list(values["sets"]) == ["digits", "breast cancer"]
@@ -77,6 +78,7 @@ def test_solvers_on_digits() -> None:
     assert Path(values["plot"]).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.sweep
 def test_solvers_on_a_file(csv) -> None:
     args = ["--solvers", "--target", "amount", "--folds", 1, "--kernels", 40, "--plot", "c.svg"]
     result = ok("compare", csv, *args)
@@ -85,6 +87,7 @@ def test_solvers_on_a_file(csv) -> None:
     assert "<svg" in Path("c.svg").read_text()
 
 
+@pytest.mark.sweep
 def test_compare_with_rare_classes_or_few_rows(table) -> None:
     table.loc[0, "kind"] = "rare"
     table.to_csv("t.csv", index=False)

@@ -239,6 +239,7 @@ def test_links_that_lead_nowhere(tmp_path) -> None:
     assert "leads back to itself" in message
 
 
+@pytest.mark.sweep
 def test_a_wide_table_of_numbers_and_categories() -> None:
     """Columns go by their names, wherever they stand."""
     rng = np.random.default_rng(0)

@@ -51,6 +51,7 @@ def test_a_sparse_file_has_a_page(tmp_path):
     assert "Importances" not in Path("page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.sweep
 def test_the_page_of_a_comparison(csv):
     options = (
         "--target",

@@ -21,6 +21,7 @@ cell = st.text(st.sampled_from("a0.,;\t \"'é\n"), max_size=5)
 
 
 @given(st.lists(st.lists(cell, min_size=3, max_size=3), min_size=1, max_size=6), st.data())
+@pytest.mark.sweep
 def test_cells_are_found_and_replaced(rows, data) -> None:
     """Any text, quoted where it must be: read as the csv module reads it, and back."""
     out = io.StringIO()

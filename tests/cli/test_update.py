@@ -155,6 +155,7 @@ def test_sums_are_summaries(table) -> None:
     assert Gram.load("b.npz").n_rows == 70
 
 
+@pytest.mark.sweep
 def test_the_target_is_the_column_that_is_no_input(base, table) -> None:
     write(table[60:], "rest.csv")
     ok("update", base, "rest.csv", *OPTIONS, "-o", "named.skops")
@@ -174,6 +175,7 @@ def test_the_target_must_be_there(base, table) -> None:
 # Two sides that merge
 
 
+@pytest.mark.sweep
 def test_models_learned_like_one_merge(base, table) -> None:
     write(table[60:100], "here.csv")
     write(table[100:], "there.csv")
@@ -188,6 +190,7 @@ def test_models_learned_like_one_merge(base, table) -> None:
     close("all.skops", base, table)
 
 
+@pytest.mark.sweep
 def test_models_updated_apart_merge(base, table) -> None:
     """Both hold the rows of the model they started from, which count once."""
     write(table[60:100], "here.csv")
@@ -223,6 +226,7 @@ def test_what_does_not_merge_is_told_what_to_do(table) -> None:
     assert "--updatable" in fails(2, "fit", "a.csv", "--like", "plain.skops", "-o", "x.skops")
 
 
+@pytest.mark.sweep
 def test_a_file_is_forgotten_once(table) -> None:
     write(table[:80], "a.csv")
     write(table[80:120], "b.csv")

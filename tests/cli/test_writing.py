@@ -78,6 +78,7 @@ def test_nor_a_file_of_another_kind(name, kind) -> None:
     assert "or remove it first" in message
 
 
+@pytest.mark.sweep
 def test_the_same_kind_is_written_over() -> None:
     for args, out in [
         (COMMANDS["predict"][0], "out.csv"),

@@ -56,6 +56,7 @@ def test_a_complete_matrix_at_full_rank():
     np.testing.assert_allclose(f.s, np.linalg.svd(B, compute_uv=False), rtol=1e-3)
 
 
+@pytest.mark.sweep
 def test_a_large_partial_matrix_is_recovered():
     full, X = known(shape=(1000, 500), share=0.2, rank=16)
     full, X = full * 20, X * 20
@@ -102,6 +103,7 @@ def test_the_finish_changes_no_product():
 
 
 @given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.sweep
 def test_same_seed_same_bits_in_any_order_of_entries(seed):
     _, X = known(seed=7, shape=(12, 9))
     rows, cols, values = as_triplets(X)

@@ -108,6 +108,7 @@ def test_a_wide_summary_is_the_folded_one_in_its_lower_triangle(monkeypatch, n_j
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.sweep
 def test_a_wide_fit_holds_one_square_array(n_jobs):
     """The Gram matrix and its Cholesky factor share one p × p array; the rest is tiles."""
     n, p = 4300, 2100

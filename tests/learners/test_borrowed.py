@@ -26,6 +26,8 @@ from pinvlearn import pinv as our_pinv
 from pinvlearn import svd as our_svd
 from reasons import expect_failure
 
+pytestmark = pytest.mark.sweep
+
 
 class IncrementalPCA(FastPCA):
     """`FastPCA` that learns from batches of rows, as scikit-learn's `IncrementalPCA` does."""

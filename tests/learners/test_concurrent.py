@@ -73,6 +73,7 @@ def test_the_bits_do_not_depend_on_blas_threads(name):
         np.testing.assert_array_equal(FITS[name](), two)
 
 
+@pytest.mark.sweep
 def test_a_fit_that_fails_among_others_leaves_no_limit():
     def fit(i):
         if i % 2:

@@ -44,6 +44,7 @@ def test_a_seed_gives_the_same_bits(ridge_of_two):
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.sweep
 def test_real_tables():
     X, y = load_breast_cancer(return_X_y=True)
     train, test, a, b = train_test_split(X, y, test_size=0.3, random_state=1)
@@ -56,6 +57,7 @@ def test_real_tables():
     )
 
 
+@pytest.mark.sweep
 def test_missing_values_are_allowed_unless_passed_through(ridge_of_two):
     X, y = ridge_of_two
     X = X.copy()
@@ -122,6 +124,7 @@ def test_targets_that_are_refused(ridge_of_two):
         model.fit(X, y).predict(X[:, :3])
 
 
+@pytest.mark.sweep
 def test_learned_coordinates_have_names_and_serve_others(ridge_of_two):
     X, y = ridge_of_two
     model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X, y)
@@ -131,6 +134,7 @@ def test_learned_coordinates_have_names_and_serve_others(ridge_of_two):
     assert (model.get_feature_names_out() == Z.columns).all()
 
 
+@pytest.mark.sweep
 def test_copies_predict_the_same(ridge_of_two, tmp_path):
     X, y = ridge_of_two
     model = FeatureMachineRegressor(max_rounds=1, n_kernels=60, random_state=0).fit(X, y)
@@ -145,6 +149,7 @@ def test_copies_predict_the_same(ridge_of_two, tmp_path):
         assert again.rounds_ == model.rounds_
 
 
+@pytest.mark.sweep
 def test_rows_of_weight_zero_are_no_rows(ridge_of_two):
     X, y = ridge_of_two
     some = np.arange(len(y)) % 4 > 0
@@ -158,6 +163,7 @@ def test_rows_of_weight_zero_are_no_rows(ridge_of_two):
     assert off[0] < off[1]
 
 
+@pytest.mark.sweep
 def test_intervals_cover_new_rows(rng):
     X = rng.standard_normal((900, 3))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_normal(900)
@@ -182,6 +188,7 @@ def cut(X, y, size=30):
     return [parts[0], weighted, (X.iloc[:0], y[:0]), *parts[2:]]
 
 
+@pytest.mark.sweep
 def test_blocks_give_the_same_bits_for_any_number_of_threads(rng):
     X, y = table(rng, 150)
     models = [
@@ -200,6 +207,7 @@ def test_blocks_give_the_same_bits_for_any_number_of_threads(rng):
 
 
 @pytest.mark.parametrize("inputs", ["auto", "passthrough", StandardScaler()])
+@pytest.mark.sweep
 def test_blocks_give_about_what_all_rows_give(ridge_of_two, inputs):
     X, y = ridge_of_two
     blocks = [(X[i : i + 80], y[i : i + 80]) for i in range(0, len(y), 80)]

@@ -118,6 +118,7 @@ def low_rank(A, B, share, rng):
     return full, np.where(rng.rand(*full.shape) < share, np.nan, full)
 
 
+@pytest.mark.sweep
 def test_rank_one_as_scikit_learn_has_it():
     rng = np.random.RandomState(0)
     full, gappy = low_rank(rng.rand(50, 1), rng.rand(1, 50), 0.5, rng)
@@ -126,6 +127,7 @@ def test_rank_one_as_scikit_learn_has_it():
 
 
 @pytest.mark.parametrize("rank", [5])
+@pytest.mark.sweep
 def test_new_rows_are_recovered_as_scikit_learn_has_it(rank):
     """From 35 rows of 70 columns, half of them missing; theirs are within 0.1 of the truth."""
     rng = np.random.RandomState(2)
@@ -146,6 +148,7 @@ def test_an_additive_matrix_as_scikit_learn_has_it():
     np.testing.assert_allclose(filled, full[50:], rtol=1e-3, atol=0.01)
 
 
+@pytest.mark.sweep
 def test_small_tables_are_filled_better_than_by_the_iterative_imputer():
     data = load_wine().data
     ours, theirs = [], []

@@ -199,6 +199,7 @@ class TestExactness:
         assert list(model.classes_) == sorted(set(names))
         np.testing.assert_array_equal(model.predict(X), whole.predict(X))
 
+    @pytest.mark.sweep
     def test_two_thousand_tiny_updates_do_not_drift(self):
         """Rounding adds up like the root of their number; OS-ELM's recursion loses six digits."""
         data = RNG.standard_normal((6000, 5))

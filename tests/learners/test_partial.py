@@ -355,6 +355,7 @@ def test_ids_give_what_indices_give(named):
     )
 
 
+@pytest.mark.sweep
 def test_pairs_of_ids_are_as_good(named):
     pairs = np.column_stack([NAMES[PAIRS[TRAIN][:, 0]], FILMS[PAIRS[TRAIN][:, 1]]])
     again = PartialSVD(2, random_state=0).fit(pairs, VALUES[TRAIN])

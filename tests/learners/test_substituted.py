@@ -15,6 +15,8 @@ import sklearn.decomposition
 from pinvlearn import FastPCA, FastTruncatedSVD
 from reasons import expect_failure
 
+pytestmark = pytest.mark.sweep
+
 REASONS = {
     r"test_sparse_pca_solver_error.*": "every method of ours takes sparse rows, and none densifies "
     "them but the one asked to by name",

@@ -335,6 +335,7 @@ def runs(monkeypatch):
 
 
 @pytest.mark.parametrize("block", [4, 16])
+@pytest.mark.sweep
 def test_blocks_are_equal_in_law_to_one_at_a_time(block, runs):
     """[ETW24]: the first pivot, the set of pivots and the trace error, within four deviations."""
     count = 400
@@ -351,6 +352,7 @@ def test_blocks_are_equal_in_law_to_one_at_a_time(block, runs):
 
 
 @pytest.mark.parametrize("block", [1, 16])
+@pytest.mark.sweep
 def test_the_first_pivot_is_drawn_in_proportion_to_the_diagonal(block, runs):
     K, count = heavy_and_light(), 400
     share = K[0, 0] / np.trace(K)

@@ -39,6 +39,7 @@ def test_the_same_as_coordinate_descent(alpha):
     steps=st.integers(1, 60),
     rank=st.integers(1, 6),
 )
+@pytest.mark.sweep
 def test_the_gap_bounds_the_distance_to_the_minimum(seed, alpha, steps, rank):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((20, rank)) @ rng.standard_normal((rank, 6))

@@ -29,6 +29,7 @@ def outcome():
     return sample, learn(sample, search_plain(sample, SPACE, 300), SPACE, 150, 150)
 
 
+@pytest.mark.sweep
 def test_a_metric_that_helps_is_taken(outcome):
     _, learned = outcome
     accepted = [one for one in learned.rounds if one.accepted]
@@ -62,6 +63,7 @@ def test_the_recipe_makes_a_better_machine_from_all_rows(outcome):
     assert errors[0] < 0.5 * errors[1]
 
 
+@pytest.mark.sweep
 def test_where_there_is_nothing_to_learn_the_plain_machine_stays():
     for seed in range(3):
         sample = noise(seed=seed)

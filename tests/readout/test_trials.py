@@ -109,6 +109,7 @@ def test_search_ranks_kernels_by_the_rows_it_may_use(monkeypatch):
     assert errors[0] <= errors[1]
 
 
+@pytest.mark.sweep
 def test_search_prefers_the_one_norm_where_axes_matter():
     rng = np.random.default_rng(3)
     Z = rng.standard_normal((300, 4))
