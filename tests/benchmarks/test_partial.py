@@ -52,6 +52,7 @@ def test_missing_peers_are_named(folder, monkeypatch, capsys):
     assert content["tables"][0]["notes"] == ["Not installed, so not run: myfm."]
 
 
+@pytest.mark.sweep
 def test_completion_updates(folder, capsys):
     content = run(
         "speed-completion", "--parts", "updates", "two-threads", "--repeats", 1, out=folder

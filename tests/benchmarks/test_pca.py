@@ -8,6 +8,7 @@ from benchmarks import cli
 
 
 @pytest.mark.filterwarnings("ignore:Number of samples")
+@pytest.mark.sweep
 def test_a_small_race_of_pcas(tmp_path):
     options = ["--shapes", "tall", "wide", "sparse", "--shrink", "50", "--repeats", "1"]
     assert cli.run_command(["speed-pca", *options, "--out", str(tmp_path)]) == 0

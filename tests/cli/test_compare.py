@@ -42,6 +42,7 @@ def test_learners_on_the_tables_that_scikit_learn_brings(quick) -> None:
     assert Path(values["plot"]).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.sweep
 def test_learners_on_a_file(quick, csv) -> None:
     args = ["--target", "amount", "--folds", 2, "--plot", "c.svg", "--report", "page.html"]
     result = ok("compare", csv, *args)

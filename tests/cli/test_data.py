@@ -17,6 +17,7 @@ from pinvlearn.cli._errors import UserError
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
+@pytest.mark.sweep
 def test_every_table_format_gives_the_same_model(ending, table) -> None:
     path = f"table.{ending}"
     if ending == "parquet":
@@ -156,6 +157,7 @@ def table_with(target) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("model", ["linear", "elm", "fastpi"])
+@pytest.mark.sweep
 def test_classes_come_back_from_the_command_line(model) -> None:
     for number, classes in enumerate(([2.0, 1e20], np.array([3, 2**64 - 1], dtype=np.uint64))):
         target = np.tile(classes, 30)

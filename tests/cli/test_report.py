@@ -28,6 +28,7 @@ def test_the_target_is_found_and_new_rows_are_told_from_old_ones(table, model):
 
 
 @pytest.mark.parametrize("name", ["linear", "extreme-svm", "kernel-elm"])
+@pytest.mark.sweep
 def test_kinds_of_models_have_a_page(csv, name):
     size = () if name in ("linear", "kernel-elm") else SMALL
     ok("fit", csv, "--target", "kind", "--model", name, *size, "--report", "page.html")

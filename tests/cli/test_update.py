@@ -86,6 +86,7 @@ def test_single_rows_and_what_is_said(table) -> None:
     ok("predict", "m.skops", "row.csv")
 
 
+@pytest.mark.sweep
 def test_a_new_class(table) -> None:
     old, new = table[table["kind"] != "setosa"], table[table["kind"] == "setosa"]
     ok("fit", write(old, "old.csv"), *FIT, "--model", "elm", "--updatable", "-o", "m.skops")

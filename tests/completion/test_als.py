@@ -60,6 +60,7 @@ def test_long_rows_are_gathered_in_blocks(run):
     np.testing.assert_allclose(out[0], expected, atol=1e3 * EPS)
 
 
+@pytest.mark.sweep
 def test_conjugate_gradients_reach_the_same_solution(run, monkeypatch):
     monkeypatch.setattr(completion, "STEPS", 60)
     rng = np.random.default_rng(0)

@@ -41,6 +41,7 @@ def test_a_layer_takes_any_function():
     ("activation", "n_features"),
     [("sigmoid", 1), ("sigmoid", 400), *((name, 3) for name in [*ACTIVATIONS, np.arctan])],
 )
+@pytest.mark.sweep
 def test_a_layer_of_many_tiles_is_its_formula(activation, n_features):
     """More units and rows than are made at a time, in rows that do not lie next to each other."""
     rng = np.random.default_rng(2)

@@ -119,6 +119,7 @@ def test_lines_where_verbose_says_so(capsys, monkeypatch) -> None:
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.sweep
 def test_without_the_experimental_module_all_works() -> None:
     """scikit-learn may move it: then nobody can be told, and that is all."""
     code = (

@@ -102,6 +102,7 @@ def test_auto_takes_what_is_affordable(monkeypatch):
 
 
 @pytest.mark.parametrize("n_components", [5, 8, "auto"])
+@pytest.mark.sweep
 def test_a_cap_on_the_rank_keeps_the_directions(n_components):
     """With half of the cells missing all directions but one used to be dropped at the start."""
     rng = np.random.default_rng(0)

@@ -923,6 +923,7 @@ class TestOnce:
         assert (nothing + part).forgotten == ()
 
 
+@pytest.mark.sweep
 def test_a_path_goes_on_where_rows_do_not_mend_its_best():
     """More units than rows: the best ridge of all is beyond the digits of sums, refined or not."""
     X, y = load_iris(return_X_y=True)

@@ -46,6 +46,7 @@ def drawn():
 # Accuracy
 
 
+@pytest.mark.sweep
 def test_it_predicts_what_it_never_saw(model):
     error = root_mean_squared_error(VALUES[TEST], model.predict(PAIRS[TEST]))
     assert NOISE < error < 1.35 * NOISE  # the noise cannot be predicted, and little else is left
@@ -518,6 +519,7 @@ def test_clicks_are_added_up(clicked) -> None:
     np.testing.assert_array_equal(with_zero.U_, at_once.U_)
 
 
+@pytest.mark.sweep
 def test_new_clicks_of_new_and_known_users(liked) -> None:
     later = liked.fold_in(["new", "new", "u3", "u3"], ["i1", "i2", "i11", "i12"])
     items, _ = later.recommend("new", n=3)

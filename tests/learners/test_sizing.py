@@ -37,6 +37,7 @@ def size(model):
 
 @pytest.mark.parametrize("links", [False, True], ids=["plain", "direct links"])
 @pytest.mark.parametrize("name", SIZED)
+@pytest.mark.sweep
 def test_the_curve_is_that_of_networks_of_every_size(name, links):
     """Leave-one-out by refits of the prefixes of the drawn units, one row at a time."""
     model = SIZED[name](alpha=0.01, direct_links=links).fit(ROWS, TARGET)

@@ -120,6 +120,7 @@ def test_the_errors_bound_the_true_error():
 
 
 @given(k=st.integers(1, N), block=st.sampled_from(BLOCKS), seed=st.integers(0, 100))
+@pytest.mark.sweep
 def test_rank_stops_at_exactly_k_columns(k, block, seed):
     basis = range_basis(slow(), Rank(k), block=block, rng=seed)
     assert basis.Q.shape == (60, k)

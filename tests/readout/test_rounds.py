@@ -41,6 +41,7 @@ def test_a_metric_that_helps_is_taken(outcome):
     assert learned.optimism >= 1.0
 
 
+@pytest.mark.sweep
 def test_the_recipe_makes_a_better_machine_from_all_rows(outcome):
     sample, learned = outcome
     others = rotated(200, seed=1)

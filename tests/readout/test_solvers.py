@@ -170,6 +170,7 @@ def test_leave_one_out_of_every_solver(solver, setting, shape):
 
 
 @pytest.mark.parametrize("score", [Scoring(accuracy_score), Scoring(top_class_score), MSE])
+@pytest.mark.sweep
 def test_the_path_chooses_the_best_score_and_of_equals_the_least_error(score):
     H, Y = kernel(), np.where(targets(60, 3) > 0.3, 1.0, -1.0)
     alphas = np.logspace(-6, 2, 17)
