@@ -872,4 +872,4 @@ def test_command_line(tmp_path):
     learner = pinvlearn.load(out)[-1]
     assert isinstance(learner, KernelELMClassifier)
     assert learner.report_.method == "exact"
-    assert learner.corrected_accuracy_ > 0.8
+    assert learner.corrected_accuracy_ > 0.75
