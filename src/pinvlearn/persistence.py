@@ -91,6 +91,7 @@ PARTS = frozenset(
         "pinvlearn.linalg.stop.Rank",
         "pinvlearn.linalg.stop.Tolerance",
         "pinvlearn.readout.budget.Budget",
+        "pinvlearn.readout.rounds.Optimism",
         "pinvlearn.readout.rounds.Round",
         "pinvlearn.readout.solvers.Auto",
         "pinvlearn.readout.solvers.Cholesky",

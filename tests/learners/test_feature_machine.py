@@ -38,6 +38,19 @@ def test_learned_features_do_better_than_the_plain_machine(ridge_of_two):
     assert len(plain.rounds_) <= 1
 
 
+def test_the_corrected_score_allows_for_the_metric(ridge_of_two):
+    """By rows that did not make it: leave-one-out of those that did says too little."""
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=2, random_state=0).fit(X, y)
+    assert not model.rounds_[0].accepted
+    assert model.optimism_.loss > 1.0
+    assert model.corrected_score_ == pytest.approx(model.best_score_ * model.optimism_.loss)
+    slope = X[:, 2] + X[:, 5] > 0.0
+    classes = FeatureMachineClassifier(max_rounds=1, random_state=0).fit(X, slope)
+    assert not classes.rounds_[0].accepted
+    assert classes.corrected_accuracy_ <= np.mean((classes.loo_predictions_ > 0.0) == slope)
+
+
 def test_a_seed_gives_the_same_bits(ridge_of_two):
     X, y = ridge_of_two
     one, two = (FeatureMachineRegressor(random_state=3).fit(X, y).predict(X) for _ in range(2))

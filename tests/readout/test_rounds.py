@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pinvlearn.readout.losses import CLASSES
-from pinvlearn.readout.rounds import Branch, Recipe, _Crossing, learn, made, metric_of
+from pinvlearn.readout.rounds import Branch, Optimism, Recipe, _Crossing, learn, made, metric_of
 from pinvlearn.readout.trials import Sample, Setting, Space, Trial, View, search_plain
 
 SPACE = Space(widths=(0.5, 1.0, 2.0), max_rounds=2)
@@ -38,7 +38,9 @@ def test_a_metric_that_helps_is_taken(outcome):
     assert "full" in accepted[0].form
     assert accepted[0].gain > 2.0 * accepted[0].standard_error > 0.0
     assert learned.rounds[0].form == "plain"
-    assert learned.optimism >= 1.0
+    assert learned.optimism.spread >= 1.0
+    assert learned.optimism.loss >= 1.0
+    assert learned.optimism.wrong >= 0.0
 
 
 @pytest.mark.sweep
@@ -73,7 +75,7 @@ def test_where_there_is_nothing_to_learn_the_plain_machine_stays():
         assert [one.number for one in learned.rounds if one.accepted] == [0]
         assert learned.recipe.branches[0].steps == ()
         assert learned.recipe.alpha == next(iter(plain.values())).alpha
-        assert learned.optimism == 1.0
+        assert learned.optimism == Optimism()
 
 
 def test_no_rounds_and_too_few_rows_leave_the_plain_machine():

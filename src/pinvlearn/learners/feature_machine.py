@@ -77,9 +77,10 @@ MORE = """
         The kernels whose mean is used, each with its gamma and the root of its metric.
     n_kernels_ : int
         Number of centres.
-    optimism_ : float
-        How much wider of the mark predictions of new rows were than leave-one-out said, in the
-        rounds: temperature and intervals are multiplied by it.
+    optimism_ : Optimism
+        How much worse than leave-one-out said rows fared, in the rounds, that did not make the
+        metric: temperature and intervals are widened by it, and `corrected_score_` and
+        `corrected_accuracy_` allow for it.
     budget_ : Budget
         How many rows each part of the work took.
     inputs_ : transformer or None
@@ -253,7 +254,20 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         found = super()._attributes_of(readout, schema)
         for name in ("temperature_", "loo_errors"):
             if name in found:
-                found[name] = found[name] * self.optimism_
+                found[name] = found[name] * self.optimism_.spread
+        return found
+
+    def _solution_of(
+        self, readout: Readout, schema: Schema, notes: tuple[str, ...]
+    ) -> dict[str, Any]:
+        found = super()._solution_of(readout, schema, notes)
+        optimism = self.optimism_
+        if self.loo_scoring in ("log_loss", "mse") and "corrected_score_" in found:
+            found["corrected_score_"] *= optimism.loss  # minus a loss
+        elif self.loo_scoring in ("accuracy", "balanced_accuracy") and "corrected_score_" in found:
+            found["corrected_score_"] -= optimism.wrong
+        if "corrected_accuracy_" in found:
+            found["corrected_accuracy_"] -= optimism.wrong
         return found
 
     def _why_not_updatable(self) -> str | None:

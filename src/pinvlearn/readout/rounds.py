@@ -93,17 +93,35 @@ class Round:
     accepted: bool = False
 
 
+@dataclass(frozen=True)
+class Optimism:
+    """How much worse than leave-one-out says rows fare that did not make the metric.
+
+    Attributes
+    ----------
+    spread : float
+        How much wider of the mark predictions are, as a factor of at least 1.
+    loss : float
+        How much larger their mean loss is, as a factor of at least 1.
+    wrong : float
+        How much larger the share of rows is that are decided wrongly; at least 0.
+    """
+
+    spread: float = 1.0
+    loss: float = 1.0
+    wrong: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Learned:
     """How to make the machine, what each round gave, and how optimistic leave-one-out is.
 
-    `optimism` is how much wider of the mark predictions are of rows that did not make the metric
-    than leave-one-out says of rows that did, at one size: 1 for the plain machine.
+    The plain machine's leave-one-out has seen no target, and is not optimistic.
     """
 
     recipe: Recipe
     rounds: tuple[Round, ...] = ()
-    optimism: float = 1.0
+    optimism: Optimism = Optimism()
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +196,7 @@ def learn(
     rounds[best] = replace(rounds[best], accepted=True)
     chosen = every[best]
     recipe = chosen.recipe if best else as_it_is
-    return Learned(recipe, tuple(rounds), crossing.optimism(chosen) if best else 1.0)
+    return Learned(recipe, tuple(rounds), crossing.optimism(chosen) if best else Optimism())
 
 
 def _best_of_each_form(candidates: Sequence[_Candidate], count: int = 1) -> list[_Candidate]:
@@ -231,10 +249,10 @@ class _Crossing:
         alpha = trial.best_alpha(tuple(branch.width for branch in branches), middle)
         return self._candidate(trial, Recipe(branches, alpha), roots)
 
-    def optimism(self, candidate: _Candidate) -> float:
-        """How much wider predictions of new rows are than leave-one-out says of a half's own."""
+    def optimism(self, candidate: _Candidate) -> Optimism:
+        """By the machines of both halves, at their size: rows left out, and the other half's."""
         branches, alpha = candidate.recipe.branches, candidate.recipe.alpha
-        spread, ratios = self.space.judge.spread, []
+        measured = []
         for maker, (own, others) in enumerate((self.halves, self.halves[::-1])):
             parts = tuple(
                 part_of(own, pair[maker], branch.kernel, branch.width, self.space)
@@ -243,9 +261,27 @@ class _Crossing:
             columns = MetricColumns.around(parts, own.Z)
             machine = solved(columns(own.Z), own, alpha, leave_one_out=True)
             outputs = columns(others.Z) @ machine.coef + machine.intercept
-            inside = spread(own.Y, machine.left_out, own.w)
-            ratios.append(spread(others.Y, outputs, others.w) / inside if inside > 0.0 else 1.0)
-        return max(1.0, float(np.sqrt(ratios[0] * ratios[1])))
+            inside, outside = self._judged(own, machine.left_out), self._judged(others, outputs)
+            measured.append((inside, outside))
+        (spread, loss, wrong), (wider, dearer, worse) = np.mean(measured, axis=0)
+        return Optimism(
+            max(1.0, wider / spread) if spread > 0.0 else 1.0,
+            max(1.0, dearer / loss) if loss > 0.0 else 1.0,
+            max(0.0, worse - wrong),
+        )
+
+    def _judged(self, rows: Sample, outputs: Array) -> tuple[float, float, float]:
+        """The spread of outputs, their mean loss, and the share of rows decided wrongly."""
+        judge, share = self.space.judge, rows.w / rows.w.sum()
+        if rows.Y.shape[1] == 1:
+            right = np.equal(rows.Y > 0.0, outputs > 0.0)[:, 0]
+        else:
+            right = rows.Y.argmax(axis=1) == outputs.argmax(axis=1)
+        return (
+            judge.spread(rows.Y, outputs, rows.w),
+            float(share @ judge.loss(rows.Y, outputs, rows.w)),
+            float(share @ ~right),
+        )
 
     def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
         """What a candidate is worth beside the plain machine."""
