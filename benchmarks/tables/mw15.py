@@ -8,7 +8,7 @@ approximate. In Table 2 exact means the n × n inverse that the paper times, our
 intercept, and the C of segment's approximation, which is missing in the text at hand, is chosen on
 a quarter of the training rows.
 
-Conclusion: from three trials (of thirty) on a busy machine. Table 4 is reproduced, optdigits and
+Conclusion: from three trials (of thirty). Table 4 is reproduced, optdigits and
 svmguide1 to the printed digit, usps 0.7 points below. In Tables 2 and 3, 19 and 20 of 28 rates are
 within two deviations of the paper or above. Below it are usps in every table, by 0.5 to 1.9 points
 (the copy may differ: its printed norms are those of an identity matrix of some 1720 rows, not

@@ -2,8 +2,8 @@
 
 Before a build every result gets a page, ``generated/benchmarks/NAME``. ``.. benchmark-summary::
 KIND`` is a table of those pages; ``.. benchmark-findings:: NAME`` the findings of one, as a list;
-``.. benchmark-table:: NAME NUMBER`` one of its tables, counted from 1. In the guides both leave out
-the targets that runs were held to, which are on the result's own page.
+``.. benchmark-table:: NAME NUMBER`` one of its tables, counted from 1. All leave out the targets
+that runs were held to, which the results in the repository have.
 """
 
 import json
@@ -229,9 +229,10 @@ def page(content: Mapping[str, Any], folder: Path, here: Path) -> str:
     parts = [f"{title}\n{'=' * len(title)}", rst(content["question"])]
     parts.append(f"*{rst(content['title'])}*")
     if content["findings"]:
-        parts += ["**What this run shows**", bullets(content["findings"])]
-    for table in content["tables"]:
-        parts += [list_table(table), *map(rst, table["notes"])]
+        said = [without_targets(finding) for finding in content["findings"]]
+        parts += ["**What this run shows**", bullets(said)]
+    for table in map(without_target_column, content["tables"]):
+        parts += [list_table(table), *(rst(without_targets(note)) for note in table["notes"])]
     for name in content["figures"]:
         parts.append(f".. image:: {os.path.relpath(folder / name, here)}\n   :alt: {name}")
     parts.append("**Conclusion:** " + rst(content["conclusion"].removeprefix("Conclusion: ")))
