@@ -90,8 +90,13 @@ class _KernelELM(ReadoutEstimator):
         "rank": """
     rank : "auto", int or float, default="auto"
         Number of pivots or samples k; a float above 0 to 1 is a share of the rows.  "auto"
-        doubles k from 128 until generalised cross-validation gains less than five percent, at most
-        to 4096 or half the rows; all the ranks tried cost together at most 4/3 of the last.""",
+        doubles k from 1024 while the curve of generalised cross-validation over k promises that
+        the next doubling gains a percent, at most to 4096, half the rows or what `max_work`
+        allows; all the ranks tried cost together at most 4/3 of the last.""",
+        "max_work": """
+    max_work : float, default=5e11
+        Flops for ``rank="auto"``, about: counted and not timed, so that a seed gives the same
+        machine anywhere.  A core does some 4e10 a second.""",
         "n_oversamples": """
     n_oversamples : int, default=10
         Extra samples of "randomized", the paper's p.""",
@@ -128,7 +133,8 @@ class _KernelELM(ReadoutEstimator):
             return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
 
         streams = tuple(generator(self.random_state).spawn(2))
-        task = KernelTask(K, rows_of, Y, weights, alpha, score, bool(self.fit_intercept), streams)
+        intercept, work = bool(self.fit_intercept), check_positive("max_work", self.max_work)
+        task = KernelTask(K, rows_of, Y, weights, alpha, score, intercept, streams, work)
         pivots, W, readout = self._machine(task, solver, rank)
         report = readout.report
         report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
@@ -282,6 +288,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         alpha: Any = "auto",
         solver: str = "auto",
         rank: Any = "auto",
+        max_work: float = 5e11,
         n_oversamples: int = 10,
         consistent: bool = True,
         fit_intercept: bool = True,
@@ -298,6 +305,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         self.alpha = alpha
         self.solver = solver
         self.rank = rank
+        self.max_work = max_work
         self.n_oversamples = n_oversamples
         self.consistent = consistent
         self.fit_intercept = fit_intercept
@@ -340,6 +348,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         alpha: Any = "auto",
         solver: str = "auto",
         rank: Any = "auto",
+        max_work: float = 5e11,
         n_oversamples: int = 10,
         consistent: bool = True,
         fit_intercept: bool = True,
@@ -355,6 +364,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         self.alpha = alpha
         self.solver = solver
         self.rank = rank
+        self.max_work = max_work
         self.n_oversamples = n_oversamples
         self.consistent = consistent
         self.fit_intercept = fit_intercept

@@ -69,7 +69,8 @@ class KernelTask:
     """Training rows known through their kernel matrix, and what is to be learned from them.
 
     `K` is asked for blocks; `rows_of(F)` are the rows (F, Y, weights) of features F.  Of the two
-    streams the first draws samples of K, the second is the solver's.
+    streams the first draws samples of K, the second is the solver's.  `max_work` are the flops
+    that a rank found by itself may take.
     """
 
     K: Any
@@ -80,6 +81,7 @@ class KernelTask:
     score: Scoring | None
     intercept: bool
     streams: tuple[np.random.Generator, ...]
+    max_work: float = 5e11
 
     @property
     def n(self) -> int:

@@ -5,9 +5,9 @@ shrunk and nothing of how sure it is.  Log-loss at the temperature that suits th
 depend on that scale, which squared error does.
 
 A few rows whose classes are all told apart would have any temperature lowered without end.  So it
-is fitted to smoothed targets, as by Platt (1999): one more row for each class is thought to share
-the outputs of all, so that of n rows and k classes a row is of another class than its own with
-probability 1/(n + k).
+is fitted to smoothed targets, as by Platt (1999), with half a row more for each class (Krichevsky
+and Trofimov 1981): of n rows and k classes a row is thought to be of any other class than its own
+with probability (1/2)/(n + k/2).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ClassGaps:
         """Of targets (rows, k) and outputs (k, candidates, rows), smoothed as for n rows."""
         each = outputs.max(axis=0) - outputs
         own = each[Y.argmax(axis=-1), :, np.arange(len(Y))].T
-        return cls(each, np.ascontiguousarray(own), 1.0 / (n + len(each)))
+        return cls(each, np.ascontiguousarray(own), 0.5 / (n + 0.5 * len(each)))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
@@ -131,7 +131,7 @@ class PairGaps:
     @classmethod
     def of(cls, Y: Array, outputs: Array, n: float) -> PairGaps:
         """Of targets (rows, t) and outputs (t, candidates, rows), smoothed as for n rows."""
-        return cls(2.0 * Y.T[:, None] * outputs, 1.0 / (n + 2.0))
+        return cls(2.0 * Y.T[:, None] * outputs, 0.5 / (n + 1.0))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""

@@ -25,10 +25,10 @@ from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
 from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
 
-FIRST_RANK, LAST_RANK, GAIN = 128, 4096, 0.05
-"""rank="auto" doubles from the first rank until generalised cross-validation improves by less than
-this part, or at the last rank or half the rows; all ranks tried cost together at most 4/3 of the
-last."""
+FIRST_RANK, LAST_RANK, GAIN = 1024, 4096, 0.01
+"""rank="auto" doubles from the first rank while the curve of generalised cross-validation promises
+that the next doubling improves it by this part, up to the last rank, half the rows, or the most
+that the work allows.  All ranks tried cost together at most 4/3 of the last."""
 
 TILE = 256
 """Rows of a few columns of K evaluated, or of the pivots' kernel matrix copied, at a time: a small
@@ -149,21 +149,53 @@ def _with_rounding(
 def _grown(
     task: KernelTask, rank: int | None, features: Callable[[int], tuple[Array, Any]]
 ) -> tuple[Array, Any, str]:
-    """Features of the given rank, or of ranks that double until validation stops improving."""
+    """Features of the given rank, or of ranks that double while validation promises to improve."""
     if rank is not None:
         return *features(rank), "the rank was given"
-    last = min(LAST_RANK, max(task.n // 2, 1))
-    k, best = min(FIRST_RANK, last), np.inf
+    limits = {
+        f"{LAST_RANK}, the most that is tried": LAST_RANK,
+        "half the rows": max(task.n // 2, 1),
+        f"what max_work={task.max_work:.3g} allows": _affordable(task.n, task.max_work),
+    }
+    why, last = min(limits.items(), key=lambda limit: limit[1])
+    k, errors = min(FIRST_RANK, last), list[float]()
     while True:
         F, extra = features(k)
         if F.shape[1] < k:
             return F, extra, "no rank is left to find"
         if k == last:
-            return F, extra, f"the rank ends at the smaller of {LAST_RANK} and half the rows"
-        error = _validation_error(task.problem(F, None), task.alpha)
-        if error > (1.0 - GAIN) * best:
-            return F, extra, f"the last doubling of the rank gained less than {GAIN:.0%}"
-        best, k = error, min(2 * k, last)
+            return F, extra, f"the rank ends at {why}"
+        earlier = [] if errors else [k // 4, k // 2]
+        for size in (*earlier, k):
+            if size:
+                errors.append(_validation_error(task.problem(F[:, :size], None), task.alpha))
+        if promised_gain(errors) < GAIN:
+            reason = f"the next doubling of the rank promises to gain less than {GAIN:.0%}"
+            return F, extra, reason
+        k = min(2 * k, last)
+
+
+def promised_gain(errors: list[float]) -> float:
+    """By what part the next doubling lowers the error, from errors at sizes that double.
+
+    Where gains become smaller the next is smaller yet, by the ratio of the last two; else it is
+    the last.
+    """
+    gains = -np.diff(np.log(np.maximum(errors, 1e-300)))
+    if len(gains) < 2:
+        return np.inf
+    before, last = float(gains[-2]), max(float(gains[-1]), 0.0)
+    slowing = min(last / before, 1.0) if before > 0.0 else 1.0
+    return float(-np.expm1(-last * slowing))
+
+
+def _affordable(n: int, max_work: float) -> int:
+    """The largest rank whose pivots, sums, decomposition and leverages are within the flops."""
+    low, high = 1, max(n, 1)
+    while low < high:
+        k = (low + high + 1) // 2
+        low, high = (k, high) if 5.0 * n * k**2 + 12.0 * k**3 <= max_work else (low, k - 1)
+    return low
 
 
 def _validation_error(problem: Problem, alpha: Alpha) -> float:
