@@ -110,5 +110,6 @@ def documented(cls: type) -> type:
         inspect.cleandoc(cls.__doc__ or "")
         .replace("{tail}", shared)
         .replace("{attributes}", inspect.cleandoc(ATTRIBUTES))
+        .replace("{choices}", inspect.cleandoc(getattr(cls, "_choice_docs", "")))
     )
     return cls

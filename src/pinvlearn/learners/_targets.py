@@ -164,7 +164,8 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     if readout.verdict is None:
         return found | {"gcv_scores_": readout.scores}
     found["loo_scores_"] = readout.scores
-    found["corrected_score_"], right = corrected(readout.verdict, readout.alphas)
+    ridges = readout.alphas if readout.ridges is None else readout.ridges
+    found["corrected_score_"], right = corrected(readout.verdict, ridges)
     return found if schema.task == "targets" else found | {"corrected_accuracy_": right}
 
 

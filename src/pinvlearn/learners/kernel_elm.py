@@ -35,12 +35,12 @@ from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
     Fitted,
     ReadoutClassifier,
-    ReadoutEstimator,
     ReadoutRegressor,
 )
 from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import kernel_width
 from pinvlearn.learners._targets import Targets, coded
+from pinvlearn.learners._widths import SeveralWidths, is_several
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
 from pinvlearn.readout.pivots import solve_pivots, solve_randomized
@@ -57,19 +57,23 @@ SINGLE, DOUBLE = 4.0, 8.0
 """Bytes of one kernel value."""
 
 
-class _KernelELM(ReadoutEstimator):
+class _KernelELM(SeveralWidths):
     """Takes all rows, samples or pivots, and solves on the features they give."""
 
     _parameter_docs = {
         "kernel": """
-    kernel : str or callable, default="rbf"
+    kernel : str, callable or list, default="rbf"
         "rbf", "laplacian", "exponential", "linear", "poly", "sigmoid", "cosine" or "precomputed".
+        Of a list, or for "auto" the first three, leave-one-out chooses one together with `gamma`
+        and `alpha`.
         A callable takes two sets of rows and returns their kernel values.  With "precomputed", X
         is the kernel matrix of the training rows, later that of new rows against them.""",
         "gamma": """
-    gamma : "scale", "auto" or float, default="scale"
+    gamma : "scale", float, list or "auto", default="scale"
         Width of "rbf" (exp(-gamma·‖x - z‖₂²)), "laplacian" (1-norm) and "exponential" (2-norm, not
-        squared), factor of "poly" and "sigmoid".""",
+        squared), factor of "poly" and "sigmoid".  "scale" is 1 / (n_features·X.var()).  Of a list,
+        or for "auto" seven widths from 0.1 to 4 times the median distance of rows, leave-one-out
+        chooses one: a little less than the cost of as many fits.""",
         "degree": """
     degree : float, default=3
         Of "poly".""",
@@ -113,7 +117,7 @@ class _KernelELM(ReadoutEstimator):
         For "exact" and one alpha: factor in float32 and correct in float64.""",
     }
 
-    def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
+    def _fit_one(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
         check_choice("solver", self.solver, SOLVERS)
         n = X.shape[0]
         rank = self._checked_rank(n)
@@ -180,6 +184,8 @@ class _KernelELM(ReadoutEstimator):
         return "its pivots are training rows"
 
     def _why_not_updatable(self) -> str | None:
+        if is_several(self.kernel) or is_several(self.gamma):
+            return super()._why_not_updatable()
         if self.solver in ("nystroem", "rpcholesky") and self.kernel != "precomputed":
             return None
         return (
@@ -190,7 +196,7 @@ class _KernelELM(ReadoutEstimator):
     def _map_for(self, X: Matrix, y: Any) -> tuple[FeatureMap, list[str]]:
         schema, y = self._read_targets(y, X.shape[1])
         targets = coded(schema, y, None, self._class_weight)
-        return self._fit_readout(X, y, targets, None).map, []
+        return self._fit_one(X, y, targets, None).map, []
 
     def _solver(self) -> Any:
         return Auto()
@@ -211,7 +217,7 @@ class _KernelELM(ReadoutEstimator):
         if self.kernel == "precomputed":
             return as_kernel_matrix(to_dense(check_symmetric(X)))
         if not callable(self.kernel):
-            check_choice("kernel", self.kernel, (*KERNELS, "precomputed"))
+            check_choice("kernel", self.kernel, (*KERNELS, "precomputed", "auto"))
         gamma = kernel_width(X, self.gamma)
         degree = check_positive("degree", self.degree)
         coef0 = check_number("coef0", self.coef0)
@@ -225,8 +231,9 @@ class _KernelELM(ReadoutEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed" and not callable(self.kernel)
+        one = isinstance(self.kernel, str)
+        tags.input_tags.pairwise = one and self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise and not callable(self.kernel)
         return tags
 
 
@@ -263,6 +270,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
     {tail}
 
     {attributes}
+    {choices}
 
     References
     ----------
@@ -327,6 +335,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
     {tail}
 
     {attributes}
+    {choices}
 
     Examples
     --------

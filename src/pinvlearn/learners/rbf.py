@@ -16,9 +16,10 @@ from pinvlearn.learners._base import (
 from pinvlearn.learners._docs import documented
 from pinvlearn.learners._maps import draw_radial, with_links
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
+from pinvlearn.learners._widths import SeveralWidths
 
 
-class _RBFNetwork(SelfSizing):
+class _RBFNetwork(SeveralWidths, SelfSizing):
     _size_name = "n_kernels"
     _parameter_docs = {
         "n_kernels": """
@@ -32,8 +33,10 @@ class _RBFNetwork(SelfSizing):
         Bound on the number of centres for ``n_kernels="loo"``.""",
         "rank": RANK,
         "gamma": """
-    gamma : "scale", "auto" or float, default="scale"
-        Width of the kernel.  "scale" is 1 / (n_features·X.var()), "auto" 1 / n_features.""",
+    gamma : "scale", float, list or "auto", default="scale"
+        Width of the kernel.  "scale" is 1 / (n_features·X.var()).  Of a list, or for "auto" seven
+        widths from 0.1 to 4 times the median distance of rows, leave-one-out chooses one, together
+        with `alpha`: a little less than the cost of as many fits.""",
         "centers": """
     centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
             (n_kernels, n_features), default="random"
@@ -42,8 +45,9 @@ class _RBFNetwork(SelfSizing):
         flops; "rpcholesky" takes the pivots of a randomly pivoted Cholesky factorisation of it,
         for n·n_kernels² flops and n·n_kernels memory.""",
         "kernel": """
-    kernel : {"rbf", "laplacian", "exponential"}, default="rbf"
-        exp(-gamma·‖x - c‖₂²), exp(-gamma·‖x - c‖₁) or exp(-gamma·‖x - c‖₂).""",
+    kernel : {"rbf", "laplacian", "exponential"}, list of them or "auto", default="rbf"
+        exp(-gamma·‖x - c‖₂²), exp(-gamma·‖x - c‖₁) or exp(-gamma·‖x - c‖₂); of several, "auto"
+        being all three, leave-one-out chooses one.""",
     }
 
     def _draw_map(
@@ -66,7 +70,8 @@ class _RBFNetwork(SelfSizing):
     def _map_memory(self) -> str | None:
         if isinstance(self.centers, str):
             return "its centres were drawn from training rows"
-        return "its width was taken from training rows" if self.gamma == "scale" else None
+        given = not isinstance(self.gamma, str)
+        return None if given else "its width was taken from training rows"
 
     @property
     def centers_(self) -> Matrix:
@@ -99,6 +104,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     {tail}
 
     {attributes}
+    {choices}
     centers_ : array of shape (n_kernels, n_features)
     n_kernels_ : int
         Number of kernels.
@@ -162,6 +168,7 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
     {tail}
 
     {attributes}
+    {choices}
     centers_ : array of shape (n_kernels, n_features)
     n_kernels_ : int
         Number of kernels.

@@ -32,7 +32,8 @@ MAX_ROUNDS, CONVERGED = 8, 1e-11
 """Corrections at most, and the part of the largest value below which one is the last."""
 
 MOST_WORK = 1e8
-"""Entries of H times rows to be left out, at most: about a second."""
+"""Entries of H times rows to be left out, or times directions to be decomposed, at most: about a
+second."""
 
 ALONE = 1e-20
 """Freedom below which a row is the only one to determine some direction; rounding leaves 1e-24."""
@@ -233,12 +234,14 @@ def left_out_again(
 
     None where that costs more than `MOST_WORK`, or no correction would converge.
     """
+    m, p = problem.shape
+    Y = problem.rows_at_hand.Y
+    uncertain: Any = (errors > tolerance * scale_of(Y, predictions)).any(axis=1)
+    if m * p * max(int(np.count_nonzero(uncertain)), min(m, p)) > MOST_WORK:
+        return None
     H, Y, weights = problem.stacked()
     w = np.ones(len(Y)) if weights is None else weights
-    uncertain: Any = (errors > tolerance * scale_of(Y, predictions)).any(axis=1)
     rows = np.flatnonzero(uncertain[w > 0.0])
-    if H.shape[0] * H.shape[1] * max(len(rows), 1) > MOST_WORK:
-        return None
     H = to_dense(H)
     inside, outside = np.flatnonzero(w), np.flatnonzero((w == 0.0) & uncertain)
     system = Augmented(H[inside], np.sqrt(w[inside]), alpha, problem.intercept)

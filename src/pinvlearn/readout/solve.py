@@ -52,7 +52,7 @@ class Readout:
     intercept : array of shape (t,)
     alpha : float
         The ridge used, and `alphas` and `scores` of those it was chosen from; `verdict` is what
-        leave-one-out found of them.
+        leave-one-out found of them, or of more candidates, whose alphas are then `ridges`.
     targets : array of shape (m, t) or None
         Those of the rows, where they were left out one at a time; `weights` are theirs.
     leave_one_out, leave_one_out_error : array of shape (m, t) or None
@@ -84,6 +84,7 @@ class Readout:
     smallest: float = 0.0
     verdict: Verdict | None = None
     weights: Array | None = None
+    ridges: Array | None = None
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
