@@ -195,7 +195,7 @@ def _by_leverages(
 ) -> tuple[LeftOut, int]:
     """Residuals over 1 - leverage, block by block; and how many rows have weight."""
     center = factor.center
-    coefs = np.stack([factor.coef(float(alpha)) for alpha in alphas], axis=-1)
+    coefs = factor.coefs(alphas)
     p, t, count = coefs.shape
     offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)

@@ -76,6 +76,9 @@ class Factor(Refinable, Protocol):
     def largest(self) -> float:
         """The largest eigenvalue of ZᵀZ, or a bound on it: the unit of a built-in path."""
 
+    def coefs(self, alphas: Array) -> Array:
+        """Solutions for all alphas, of shape (p, t, alphas)."""
+
     def leverage(self, Z: Array, alphas: Array) -> Array:
         """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
 
@@ -151,6 +154,13 @@ class Spectral:
         solution: Array = self.V @ (self.inverse(alpha)[:, None] * self.C)
         return solution
 
+    def coefs(self, alphas: Array) -> Array:
+        """All of them by one product, which reads V once."""
+        (k, t), gains = self.C.shape, np.stack([self.inverse(alpha) for alpha in alphas], axis=-1)
+        parts = (self.C[..., None] * gains[:, None]).reshape(k, t * len(alphas))
+        solutions: Array = (self.V @ parts).reshape(-1, t, len(alphas))
+        return solutions
+
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs within the directions kept."""
         solution: Array = self.V @ (self.inverse(alpha)[:, None] * (self.V.T @ rhs))
@@ -207,6 +217,10 @@ class Unfiltered(Spectral):
             raise ValueError("Eq. (21) of [MW15] divides by alpha; give one above 0.")
         return super().coef(alpha) + self.rest / alpha
 
+    def coefs(self, alphas: Array) -> Array:
+        """The same for all alphas."""
+        return np.stack([self.coef(float(alpha)) for alpha in alphas], axis=-1)
+
 
 @dataclass(frozen=True, eq=False)
 class CholeskyFactor:
@@ -245,6 +259,10 @@ class CholeskyFactor:
     def coef(self, alpha: float) -> Array:
         """Solution for one alpha."""
         return self.solve(self.rhs, alpha)
+
+    def coefs(self, alphas: Array) -> Array:
+        """A factorisation for each alpha."""
+        return np.stack([self.coef(float(alpha)) for alpha in alphas], axis=-1)
 
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs by two triangular solves."""
