@@ -264,6 +264,9 @@ def test_clicks_without_values() -> None:
     best = ok("predict", "later.skops", "--recommend", 3, "--row", "nobody").stdout.splitlines()
     assert all(int(line.split(",")[1]) // 10 == 2 for line in best[1:])
     ok("predict", "later.skops", "more.csv")
+    assert "--std needs a model of several draws" in fails(
+        2, "predict", "later.skops", "more.csv", "--std"
+    )
 
 
 def test_clicks_and_ratings_are_not_confused(ratings) -> None:

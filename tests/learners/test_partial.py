@@ -571,6 +571,11 @@ def test_counts_have_no_sign(clicked) -> None:
         PartialSVD(3).fit(clicked[0])
 
 
+def test_preferences_have_no_deviations(liked) -> None:
+    with pytest.raises(ValueError, match="have no deviations"):
+        liked.predict(["u3"], ["i1"], return_std=True)
+
+
 def test_clicks_are_saved(liked, tmp_path) -> None:
     pinvlearn.save(liked, tmp_path / "clicks.skops")
     again = pinvlearn.load(tmp_path / "clicks.skops")

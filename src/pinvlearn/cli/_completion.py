@@ -185,6 +185,10 @@ def names_of(model: PartialSVD) -> tuple[str, str]:
 
 def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: Note) -> pd.DataFrame:
     """Ids and predictions for every usable line; unknown ids are counted."""
+    if std and model.completed_.n_sets == 1:
+        clicks = model.confidence_ is not None
+        remedy = "Leave it out." if clicks else "Fit it with --solver gibbs, or leave --std out."
+        raise UserError(f"--std needs a model of several draws, and this has one. {remedy}", USAGE)
     names, value = names_of(model), recipe_of(model).target
     frame = read_triplets(path, names, value, reading, note, needed=False)
     truth = frame.pop(value) if value in frame else None

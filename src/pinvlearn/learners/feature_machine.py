@@ -68,7 +68,7 @@ MORE = """
     metric_ : array of shape (n_columns, n_columns)
         Average gradient outer product of the fitted function along the prepared columns, scaled
         to trace n_columns.
-    feature_importances_ : array of shape (n_features_in_,)
+    feature_importances_ : array of shape (n_features,)
         Share of each column of X in the trace of `metric_`.
     rounds_ : tuple of Round
         What each round was worth, by rows that made neither its metric nor its machine: the plain

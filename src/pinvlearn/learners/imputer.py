@@ -79,6 +79,7 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
           that of unrelated columns; as many directions as columns unless `n_components` says.
         - "soft": soft-thresholded SVD, minimising ½‖known part of (Z - M)‖² + λ‖M‖_* [MHT10].
         - "auto": "ppca", and "soft" where that would take long.
+
         How much to shrink is chosen on known cells that are held out.
     missing_values : number, str, None or NaN, default=NaN
         What stands for a missing value, besides NaN and the empty cells of frames.

@@ -310,8 +310,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         self.n_features_in_ = 2
         notes = _notes(fitted.completed.n_sets, most)
         if repeated:
-            what = "sum" if clicks else "mean"
-            notes = (*notes, f"{repeated} ratings repeat a user and an item; their {what} is used")
+            what, kept = ("clicks", "sum") if clicks else ("ratings", "mean")
+            notes = (*notes, f"{repeated} {what} repeat a user and an item; their {kept} is used")
         self.report_ = Report(
             solver,
             reason,
@@ -439,6 +439,10 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows, cols = self._places(users, items)
+        if return_std and self.confidence_ is not None:
+            raise ValueError(
+                'return_std=True: preferences of feedback="implicit" have no deviations.'
+            )
         if return_std and self.completed_.n_sets == 1:
             raise ValueError(
                 f'return_std=True needs several posterior draws; this model was fitted with "'
