@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
+    check_choice,
     check_in_memory,
     check_jobs,
     check_magnitude,
@@ -49,6 +51,7 @@ from pinvlearn.learners._targets import (
     scoring_of,
 )
 from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.intervals import RowsLeftOut
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
@@ -114,6 +117,8 @@ class ReadoutEstimator(Followed, LedgerHolder):
                 ),
                 like=y,
             )
+            if getattr(self, "keep_rows", False):
+                self.training_ = (X.copy(), np.array(y), weights)
         return self
 
     def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
@@ -153,6 +158,11 @@ class ReadoutEstimator(Followed, LedgerHolder):
         `problem(function, n_columns)` makes the training rows' problem for a map.
         """
         return drawn, solver, []
+
+    @property
+    def _why_no_ridge(self) -> str | None:
+        """Why leaving rows out is not that of a ridge on the units; None if it is."""
+        return None
 
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
@@ -242,6 +252,35 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         """
         return probabilities(self._outputs(X) / self.temperature_, self._ledger.schema)
 
+    @available_if(has_leave_one_out)
+    def predict_set(self, X: Matrix, coverage: float = 0.9) -> Any:
+        """Sets of classes that hold about the given share of new rows' classes.
+
+        A class is in the set of a row if its probability is no smaller than that which all but a
+        share 1 - coverage of the training rows gave their own class when they were left out
+        (jackknife): about `coverage` of new rows of the same kind, without a theorem.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        coverage : float, default=0.9
+            The share, between 0 and 1.
+
+        Returns
+        -------
+        array of bool of shape (n_samples, n_classes)
+            Whether a class is in the set of a row; a set may be empty, or hold several classes.
+        """
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
+        if self._ledger.schema.task != "classes":
+            raise ValueError("predict_set is for classes; labels have predict_proba.")
+        chances = self._solution()["loo_chances"]
+        n = len(chances)
+        least = chances[max(n - int(np.ceil(coverage * (n + 1))), 0)]
+        return self.predict_proba(X) >= least
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
@@ -274,11 +313,25 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         return one_column(self._outputs(X), self._ledger.schema)
 
     @available_if(has_leave_one_out)
-    def predict_interval(self, X: Matrix, coverage: float = 0.9) -> tuple[Array, Array]:
+    def predict_interval(
+        self,
+        X: Matrix,
+        coverage: float = 0.9,
+        *,
+        method: str = "quantile",
+        training: Any = None,
+        groups: Any = None,
+    ) -> tuple[Array, Array]:
         """Intervals that hold about the given share of new targets.
 
-        The half-width is the ⌈coverage·(n + 1)⌉-th smallest leave-one-out error of the output
-        (jackknife), the same for all rows.
+        "quantile" is the jackknife: the half-width is the ⌈coverage·(n + 1)⌉-th smallest
+        leave-one-out error, the same for all rows, and no theorem goes with it.  "jackknife+" and
+        "cv+" take quantiles over the predictions of all fits that lack one row, or one fold, and
+        need the training rows; from one product instead of n fits.  They hold at least a share of
+        1 - 2·(1 - coverage) [BCRT21] where rows are exchangeable and the map and alpha treat rows
+        alike: random units, given centres, a fixed alpha or one chosen by other rows.  What is
+        measured is about `coverage`.  Where centres are training rows, or alpha was chosen by the
+        same rows, both are estimates.
 
         Parameters
         ----------
@@ -286,6 +339,12 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
             Rows.
         coverage : float, default=0.9
             The share, between 0 and 1.
+        method : {"quantile", "jackknife+", "cv+"}, default="quantile"
+            How, see above.
+        training : tuple (X, y) or (X, y, sample_weight), optional
+            The rows of the fit, in their order; not needed where it kept them (`keep_rows`).
+        groups : array of shape (n_training_rows,), optional
+            For "cv+": rows of a group are left out together; ten folds at random by default.
 
         Returns
         -------
@@ -294,11 +353,59 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
+        check_choice("method", method, ("quantile", "jackknife+", "cv+"))
         middle, schema = self._outputs(X), self._ledger.schema
-        errors = self._solution()["loo_errors"]
-        n = len(errors)
-        width = errors[min(int(np.ceil(coverage * (n + 1))), n) - 1]
-        return one_column(middle - width, schema), one_column(middle + width, schema)
+        if method == "quantile":
+            errors = self._solution()["loo_errors"]
+            n = len(errors)
+            width = errors[min(int(np.ceil(coverage * (n + 1))), n) - 1]
+            return one_column(middle - width, schema), one_column(middle + width, schema)
+        with one_blas_thread():
+            left_out = self._rows_left_out(method, training, groups)
+            lower, upper = left_out.ends(self.map_(self._later_rows(X)), middle, coverage)
+        return one_column(lower, schema), one_column(upper, schema)
+
+    def _rows_left_out(self, method: str, training: Any, groups: Any) -> RowsLeftOut:
+        """What the training rows have done to the fit."""
+        if self._why_no_ridge is not None:
+            raise ValueError(f"method={method!r} is for a ridge on units: {self._why_no_ridge}")
+        training = getattr(self, "training_", None) if training is None else training
+        if training is None:
+            raise ValueError(
+                f"method={method!r} needs the rows of the fit: give training=(X, y), or fit a "
+                "PinvRegressor with keep_rows=True."
+            )
+        X, y, *more = training
+        rows = self._later_rows(X)
+        n = rows.shape[0]
+        weights = check_weights(more[0] if more else None, n, some=True)
+        w = np.ones(n) if weights is None else weights
+        Y = np.asarray(y, dtype=np.float64).reshape(n, -1)
+        folds = np.arange(n)
+        if method == "cv+":
+            folds = np.random.default_rng(0).permutation(n) % 10
+            if groups is not None:
+                _, folds = np.unique(np.asarray(groups), return_inverse=True)
+                check_consistent_length(rows, folds)
+        elif groups is not None:
+            raise ValueError('groups are left out by method="cv+"; jackknife+ leaves out rows.')
+        residuals = Y - self._outputs(X)
+        inside = np.flatnonzero(w)
+        left_out = RowsLeftOut.of(
+            self.map_(rows[inside]), residuals[inside], w[inside], self.alpha_, folds[inside]
+        )
+        known = self.loo_predictions_.reshape(-1, Y.shape[1])
+        alone = Y - known if len(known) == n else np.empty((0, Y.shape[1]))
+        found = left_out.left_out_errors
+        if len(known) != n or (
+            method == "jackknife+"
+            and not np.allclose(alone[inside], found, rtol=1e-4, atol=1e-6 * np.abs(Y).max())
+        ):
+            raise ValueError(
+                "training= are not the rows of the fit, or not in its order, or with other "
+                "weights: leaving them out one by one does not give loo_predictions_."
+            )
+        return left_out
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -30,6 +30,10 @@ PARAMETERS = {
         sample weights of all rows and returns a number, greater being better.  Equal scores are
         told apart by squared error, then by the larger ridge.  None does without leave-one-out, by
         generalised cross-validation: the fastest fit, but no `predict_interval`.""",
+    "keep_rows": """
+    keep_rows : bool, default=False
+        Keep a copy of the training rows, n_samples·(n_features + n_targets) numbers which are
+        saved with the model, for the intervals "jackknife+" and "cv+".""",
     "n_jobs": """
     n_jobs : int, default=None
         Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The

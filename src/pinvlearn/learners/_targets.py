@@ -177,6 +177,9 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         weights = np.ones(len(targets)) if readout.weights is None else readout.weights
         temperature = label_temperature if schema.task == "labels" else class_temperature
         found["temperature_"] = temperature(targets, outputs, weights)
+        if schema.task == "classes":
+            chances = probabilities(outputs / found["temperature_"], schema)
+            found["loo_chances"] = np.sort(chances[_both(targets) > 0.0])
         found["loo_predictions_"] = one_column(outputs, schema)
         found["loo_error_"] = one_column(errors, schema)
     return found

@@ -270,6 +270,10 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             found["corrected_accuracy_"] -= optimism.wrong
         return found
 
+    @property
+    def _why_no_ridge(self) -> str | None:
+        return "the metric of a feature machine has seen all rows, those left out too."
+
     def _why_not_updatable(self) -> str | None:
         return (
             "a feature machine chooses its kernel and metric by all of its rows, so that rows "

@@ -73,7 +73,7 @@ class _KernelELM(SeveralWidths):
         Width of "rbf" (exp(-gamma·‖x - z‖₂²)), "laplacian" (1-norm) and "exponential" (2-norm, not
         squared), factor of "poly" and "sigmoid".  "scale" is 1 / (n_features·X.var()).  Of a list,
         or for "auto" seven widths from 0.1 to 4 times the median distance of rows, leave-one-out
-        chooses one: a little less than the cost of as many fits.""",
+        chooses one, for the cost of as many fits.""",
         "degree": """
     degree : float, default=3
         Of "poly".""",
@@ -174,6 +174,12 @@ class _KernelELM(SeveralWidths):
             rounding=task.rounding,
         )
         return every, None, solved
+
+    @property
+    def _why_no_ridge(self) -> str | None:
+        if isinstance(self.map_, Whitened) and self._intercept:
+            return None
+        return 'use solver="rpcholesky" or "nystroem", with an intercept.'
 
     @property
     def _intercept(self) -> bool:

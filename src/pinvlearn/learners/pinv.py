@@ -114,6 +114,8 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
     {tail}
 
     {attributes}
+    training_ : tuple of arrays
+        X, y and weights, where `keep_rows` is True.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         solver: Any = "auto",
         rank: Any = None,
         loo_scoring: Any = "mse",
+        keep_rows: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -141,5 +144,6 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         self.solver = solver
         self.rank = rank
         self.loo_scoring = loo_scoring
+        self.keep_rows = keep_rows
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -1,0 +1,174 @@
+"""Jackknife+ and CV+ in closed form, against refits without each row or fold."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import pinvlearn as pl
+from pinvlearn.readout import intervals
+
+N, NEW = 60, 15
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((N, 4)) + [0.0, 3.0, 0.0, 0.0]
+    Y = X[:, :2] @ [[1.0, 2.0], [0.5, -1.0]] + rng.standard_normal((N, 2))
+    return X, Y, rng.standard_normal((NEW, 4)), rng.uniform(0.5, 2.0, N)
+
+
+def refitted(X, Y, new, weights, folds, coverage, alpha):
+    """The definition: quantiles over the predictions of fits without the fold of each row."""
+    low, high = [], []
+    for i in range(len(X)):
+        others = folds != folds[i]
+        model = Ridge(alpha).fit(X[others], Y[others], weights[others])
+        error = np.abs(Y[i] - model.predict(X[i : i + 1])[0])
+        low.append(model.predict(new) - error)
+        high.append(model.predict(new) + error)
+    n = len(X)
+    below = int(np.floor((1 - coverage) * (n + 1)))
+    above = int(np.ceil(coverage * (n + 1)))
+    return np.sort(low, axis=0)[below - 1], np.sort(high, axis=0)[above - 1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("coverage", [0.8, 0.9])
+def test_jackknife_plus_is_that_of_refits(data, weighted, coverage):
+    X, Y, new, w = data
+    w = w if weighted else np.ones(N)
+    model = pl.PinvRegressor(alpha=2.0).fit(X, Y, w)
+    found = model.predict_interval(new, coverage, method="jackknife+", training=(X, Y, w))
+    expected = refitted(X, Y, new, w, np.arange(N), coverage, 2.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_groups_are_left_out_together(data, rng):
+    X, Y, new, w = data
+    groups = rng.integers(0, 7, N)
+    model = pl.PinvRegressor(alpha=2.0).fit(X, Y[:, 0], w)
+    found = model.predict_interval(
+        new, method="cv+", training=(X, Y[:, 0], w), groups=np.array(list("abcdefg"))[groups]
+    )
+    expected = refitted(X, Y[:, 0], new, w, groups, 0.9, 2.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_new_rows_in_pieces_are_the_same(data, monkeypatch):
+    X, Y, new, _ = data
+    model = pl.PinvRegressor(alpha=2.0, keep_rows=True).fit(X, Y)
+    whole = model.predict_interval(new, method="jackknife+")
+    monkeypatch.setattr(intervals, "MOST_PAIRS", 1)
+    np.testing.assert_allclose(model.predict_interval(new, method="jackknife+"), whole)
+
+
+@pytest.mark.parametrize("method", ["jackknife+", "cv+"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        pl.PinvRegressor(keep_rows=True),
+        pl.ELMRegressor(30, random_state=0),
+        pl.RBFNetworkRegressor(30, random_state=0),
+        pl.KernelELMRegressor(solver="rpcholesky", rank=20, random_state=0),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_about_the_share_that_is_asked_for(rng, learner, method):
+    X = rng.uniform(-2.0, 2.0, (1200, 2))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(1200)
+    model = learner.fit(X[:400], y[:400])
+    lower, upper = model.predict_interval(X[400:], method=method, training=(X[:400], y[:400]))
+    assert np.mean((lower <= y[400:]) & (y[400:] <= upper)) == pytest.approx(0.9, abs=0.05)
+    assert np.ptp(upper - lower) > 0.0
+
+
+def test_rows_are_kept_if_wanted(data, tmp_path):
+    X, Y, new, _ = data
+    model = pl.PinvRegressor(alpha=2.0, keep_rows=True).fit(X, Y)
+    pl.save(model, tmp_path / "model.skops")
+    again = pl.load(tmp_path / "model.skops")
+    given = pl.PinvRegressor(alpha=2.0).fit(X, Y)
+    assert not hasattr(given, "training_")
+    for one in (model, again):
+        np.testing.assert_array_equal(
+            one.predict_interval(new, method="jackknife+"),
+            given.predict_interval(new, method="jackknife+", training=(X, Y)),
+        )
+
+
+class TestRefusals:
+    def test_rows_are_needed(self, data):
+        X, Y, new, _ = data
+        with pytest.raises(ValueError, match=r"give training=\(X, y\)"):
+            pl.PinvRegressor().fit(X, Y).predict_interval(new, method="cv+")
+
+    @pytest.mark.parametrize("change", ["order", "count", "targets"])
+    def test_other_rows(self, data, change):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(alpha=1.0).fit(X, Y)
+        other = {"order": (X[::-1], Y[::-1]), "count": (X[1:], Y[1:]), "targets": (X, Y + 1.0)}
+        with pytest.raises(ValueError, match="not the rows of the fit"):
+            model.predict_interval(new, method="jackknife+", training=other[change])
+
+    def test_exact_kernel_machines(self, data):
+        X, Y, new, _ = data
+        model = pl.KernelELMRegressor().fit(X, Y)
+        with pytest.raises(ValueError, match="rpcholesky"):
+            model.predict_interval(new, method="jackknife+", training=(X, Y))
+
+    def test_no_ridge_and_dependent_columns(self, data):
+        X, Y, new, _ = data
+        X, new = np.hstack([X, X]), np.hstack([new, new])
+        model = pl.PinvRegressor(alpha=0.0).fit(X, Y)
+        with pytest.raises(ValueError, match="Fit with a larger alpha"):
+            model.predict_interval(new, method="jackknife+", training=(X, Y))
+
+    def test_groups_belong_to_folds(self, data):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(keep_rows=True).fit(X, Y)
+        with pytest.raises(ValueError, match='left out by method="cv\\+"'):
+            model.predict_interval(new, method="jackknife+", groups=np.arange(N))
+
+    def test_after_learning_in_pieces(self, data):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(alpha=1.0, keep_rows=True).fit(X, Y).partial_fit(X, Y)
+        assert not hasattr(model, "predict_interval")
+
+    def test_unknown_methods(self, data):
+        X, Y, new, _ = data
+        with pytest.raises(ValueError, match="method='magic' is not known"):
+            pl.PinvRegressor().fit(X, Y).predict_interval(new, method="magic")
+
+
+class TestSetsOfClasses:
+    @pytest.mark.parametrize("k", [2, 3])
+    @pytest.mark.parametrize("coverage", [0.6, 0.9, 0.97])
+    def test_about_the_share_that_is_asked_for(self, rng, k, coverage):
+        X = rng.standard_normal((2400, 3))
+        y = np.digitize(X[:, 0] + rng.standard_normal(2400), [-0.5, 0.7][: k - 1])
+        model = pl.PinvClassifier().fit(X[:600], y[:600])
+        sets = model.predict_set(X[600:], coverage)
+        assert sets.dtype == bool
+        assert sets.shape == (1800, k)
+        held = sets[np.arange(1800), y[600:]].mean()
+        assert held == pytest.approx(coverage, abs=0.05)
+
+    def test_larger_shares_have_larger_sets(self, rng):
+        X = rng.standard_normal((300, 3))
+        y = (X[:, 0] + rng.standard_normal(300) > 0).astype(int)
+        model = pl.PinvClassifier().fit(X, y)
+        assert (model.predict_set(X, 0.95) >= model.predict_set(X, 0.7)).all()
+
+    def test_refusals(self, rng):
+        X = rng.standard_normal((60, 3))
+        model = pl.PinvClassifier().fit(X, X[:, 0] > 0)
+        with pytest.raises(ValueError, match="coverage=1"):
+            model.predict_set(X, 1.0)
+        labels = pl.PinvClassifier().fit(X, (X > 0).astype(int))
+        with pytest.raises(ValueError, match="is for classes"):
+            labels.predict_set(X)
