@@ -156,28 +156,39 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X", where: s
 
 
 def check_rows(
-    estimator: Any, X: Any, *, reset: bool, dtype: Any = FLOATS, least: int = 1, finite: bool = True
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    dtype: Any = FLOATS,
+    least: int = 1,
+    finite: bool = True,
+    bounded: bool = True,
 ) -> Matrix:
     """The rows of a new fit, or (``reset=False``) later ones, of a fitted estimator.
 
     A new fit records the number and the names of the columns, and later rows must agree.  What else
-    is allowed, the estimator's tags say.  ``finite=False`` leaves infinity and NaN to the caller.
+    is allowed, the estimator's tags say.  ``finite=False`` leaves infinity and NaN to the caller,
+    and ``bounded=False`` numbers whose powers overflow.
     """
     if not reset:
         check_is_fitted(estimator)
     check_sparse(X)
     tags = estimator.__sklearn_tags__().input_tags
-    X = validate_data(
-        estimator,
-        X,
-        accept_sparse="csr" if tags.sparse else False,
-        dtype=dtype,
-        ensure_all_finite="allow-nan" if tags.allow_nan else False,
-        ensure_min_samples=least,
-        reset=reset,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # in sums of large numbers
+        X = validate_data(
+            estimator,
+            X,
+            accept_sparse="csr" if tags.sparse else False,
+            dtype=dtype,
+            ensure_all_finite="allow-nan" if tags.allow_nan else False,
+            ensure_min_samples=least,
+            reset=reset,
+        )
     if finite and not tags.allow_nan:
         check_finite(X, getattr(estimator, "feature_names_in_", None))
+    if finite and bounded:
+        check_magnitude(X, part=True)
     return scipy.sparse.csr_array(X) if is_sparse(X) else X
 
 
@@ -204,21 +215,40 @@ LARGEST, LARGEST_TARGET = 1e50, 1e150
 """Magnitudes of inputs and weights (and one over it) whose fourth powers, and of targets whose
 squares, stay in the range of floats: solvers sum those of features."""
 
+LARGEST_SINGLE = 1e15
+"""The same of inputs that stay in single precision, which transformers square."""
+
+
+LARGEST_VALUE, SMALLEST_VALUE = 1e30, 1e-100
+"""Known entries of a matrix whose factors single precision holds, and whose squares do not
+vanish."""
+
 
 def check_magnitude(
-    X: Matrix, targets: Any = None, weights: Any = None, where: str = "", *, part: bool = False
+    X: Matrix,
+    targets: Any = None,
+    weights: Any = None,
+    where: str = "",
+    *,
+    part: bool = False,
+    largest: float | None = None,
 ) -> None:
     """Refuse what floats cannot square: sums over it would be infinite or zero, without a word.
 
-    With `part` there are other rows, so that small values may be.
+    With `part` there are other rows, so that small values may be; `largest` is for those who
+    scale X themselves.
     """
     heaviest = 1.0 if weights is None else max(max_abs(weights), 1.0)
+    if largest is None:
+        largest = LARGEST_SINGLE if X.dtype == np.float32 else LARGEST
     for name, values, most, least in (
-        ("X", X, LARGEST, 1.0 / LARGEST),
+        ("X", X, largest, 1.0 / largest),
         ("y", targets, LARGEST_TARGET / np.sqrt(heaviest), 0.0),
         ("sample_weight", weights, LARGEST, 1.0 / LARGEST),
     ):
         size = 0.0 if values is None or values.dtype.kind not in "fiu" else max_abs(values)
+        if np.isnan(size):  # gaps of a table
+            size = float(np.nanmax(np.abs(values), initial=0.0))
         if size > most or (0.0 < size < least and not part):
             what = "overflow" if size > most else "underflow"
             raise ValueError(
@@ -638,6 +668,12 @@ def check_values(values: Any) -> Array:
         raise ValueError(
             f"values holds {bad.sum()} NaN or infinite entries, first at position "
             f"{np.flatnonzero(bad)[0]}. An unknown entry is left out of rows, cols and values."
+        )
+    size = max_abs(array)
+    if size > LARGEST_VALUE or 0.0 < size < SMALLEST_VALUE:
+        raise ValueError(
+            f"values holds numbers up to {size:.3g}; {LARGEST_VALUE:g} is the most, and "
+            f"{SMALLEST_VALUE:g} the least that all may be below. Scale them first."
         )
     return array
 

@@ -1,7 +1,8 @@
 """Matrices that break linear algebra, and their decompositions in 60 digits."""
 
-from collections.abc import Callable
-from functools import cache
+import warnings
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
@@ -14,6 +15,19 @@ mpmath = pytest.importorskip("mpmath")
 M, N = 12, 8
 DIGITS = 60
 EPS = float(np.finfo(np.float64).eps)
+
+SLACK = 10
+"""How many times eps · size · condition an error may be."""
+
+PROMISED = 1e-8
+"""Relative error of predictions that `auto` promises."""
+
+RESOLVED = 1e-7
+"""Of the largest singular value: what products with AᵀA do not resolve, as documented."""
+
+LARGEST, LARGEST_SINGLE = 1e50, 1e15
+"""Entries above it, or all below one over it, are refused by learners, as documented; in float32
+by transformers."""
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -166,3 +180,109 @@ def solutions(factors, y, eps: float, size: int, alpha: float = 0.0, cut_to: flo
             x = (Vt[:r].T * gains) @ (U[:, :r].T @ y) if r else 0 * Vt.T @ (U.T @ y)
             found.append((x, s[0] / s[r - 1] if r else mpmath.mpf(1)))
         return found
+
+
+class Target:
+    """A matrix and a right-hand side to go with it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def A(self) -> np.ndarray:
+        A = MATRICES[self.name]()
+        A.setflags(write=False)
+        return A
+
+    @property
+    def eps(self) -> float:
+        return float(np.finfo(self.A.dtype).eps) if self.A.dtype.kind == "f" else EPS
+
+    @property
+    def rounding(self) -> float:
+        """What this size may lose to rounding, relative to the norm of the matrix."""
+        return SLACK * self.eps * sum(self.A.shape)
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        """A sum of the columns with noise, of entries near one."""
+        rng = np.random.default_rng(9)
+        A = np.asarray(self.A, dtype=float)
+        y = (A / (np.abs(A).max() or 1.0)) @ rng.standard_normal(A.shape[1])
+        return y / (np.abs(y).max() or 1.0) + 0.1 * rng.standard_normal(len(y))
+
+    @property
+    def largest(self) -> float:
+        """The largest number of its precision."""
+        return float(np.finfo(self.A.dtype if self.A.dtype.kind == "f" else np.float64).max)
+
+    @property
+    def out_of_range(self) -> bool:
+        """Whether learners refuse it, which take it as float64."""
+        return self._is_beyond(LARGEST)
+
+    @property
+    def out_of_range_as_it_is(self) -> bool:
+        """Whether transformers may refuse it, which keep its precision."""
+        return self._is_beyond(LARGEST_SINGLE if self.A.dtype == np.float32 else LARGEST)
+
+    def _is_beyond(self, largest: float) -> bool:
+        size = float(np.abs(self.A.astype(float)).max())
+        return not (size == 0.0 or 1.0 / largest <= size <= largest)
+
+
+def not_orthonormal(*bases: np.ndarray) -> float:
+    """The largest entry by which rows fail to be orthonormal; NaN fails every comparison."""
+    off = [np.abs(Q.astype(float) @ Q.T - np.eye(len(Q))).max(initial=0.0) for Q in bases]
+    return max(np.inf if np.isnan(o) else float(o) for o in off)
+
+
+def smallest(target: Target) -> float:
+    """The spacing of the smallest numbers of its type, which rounding cannot go below."""
+    kind = target.A.dtype if target.A.dtype.kind == "f" else np.float64
+    return SLACK * float(np.finfo(kind).smallest_subnormal)
+
+
+def distance(found: np.ndarray, near: list) -> str:
+    """Nothing if what was found is as near as allowed to one of the answers."""
+    if not all(mpmath.isfinite(value) for value in found.ravel()):
+        return "not finite"
+    with mpmath.workdps(DIGITS):
+        off = [(norm(found - x), allowed) for x, allowed in near]
+        if any(o <= allowed for o, allowed in off):
+            return ""
+        return "; ".join(f"off by {float(o):.0e}, not {float(allowed):.0e}" for o, allowed in off)
+
+
+Attempt = tuple[str, Callable[[], str], Callable[[], bool]]
+"""What is tried; a call that answers with what is wrong, or nothing; whether it may be refused."""
+
+REFUSED = "refused"
+
+
+def never() -> bool:
+    return False
+
+
+def outcome(call: Callable[[], str], may_refuse: Callable[[], bool]) -> str:
+    """What is wrong; nothing; or "refused", after an error where there is no answer to give."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "The feature scales differ", UserWarning)
+            return call()
+    except ValueError as error:
+        if len(str(error)) < 20:
+            return f"a message that says nothing: {error}"
+        return REFUSED if may_refuse() else f"refused without need: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def tried(attempts: Iterable[Attempt]) -> dict[str, int]:
+    """How many attempts were answered and refused, if none failed."""
+    found = {what: outcome(call, may_refuse) for what, call, may_refuse in attempts}
+    failed = [f"{what}: {wrong}" for what, wrong in found.items() if wrong not in ("", REFUSED)]
+    assert not failed, "\n".join(failed)
+    refused = list(found.values()).count(REFUSED)
+    return {"answered": len(found) - refused, "refused": refused}

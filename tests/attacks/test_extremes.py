@@ -123,3 +123,47 @@ def test_features_of_nothing_but_noise(alpha):
     model = pinvlearn.PinvRegressor(alpha=alpha, solver="gram")
     model.fit(X, rng.standard_normal(12), weights)
     assert np.abs(model.predict(X)).max() < 10.0
+
+
+X = np.random.default_rng(0).standard_normal((30, 4))
+FITTED = {
+    "PinvRegressor": lambda: pinvlearn.PinvRegressor().fit(X, X[:, 0]),
+    "PinvClassifier": lambda: pinvlearn.PinvClassifier().fit(X, X[:, 0] > 0),
+    "ELMRegressor": lambda: pinvlearn.ELMRegressor(9, activation="relu").fit(X, X[:, 0]),
+    "ELMClassifier": lambda: pinvlearn.ELMClassifier(9).fit(X, X[:, 0] > 0),
+    "RBFNetworkRegressor": lambda: pinvlearn.RBFNetworkRegressor(9).fit(X, X[:, 0]),
+    "KernelELMRegressor": lambda: pinvlearn.KernelELMRegressor("poly").fit(X, X[:, 0]),
+    "ExtremeSVMClassifier": lambda: pinvlearn.ExtremeSVMClassifier(9).fit(X, X[:, 0] > 0),
+    "FastPIClassifier": lambda: pinvlearn.FastPIClassifier().fit(X, (X > 0).astype(int)),
+    "RandomFeatures": lambda: pinvlearn.RandomFeatures(9).fit(X),
+    "RBFFeatures": lambda: pinvlearn.RBFFeatures(9).fit(X),
+    "SVDImputer": lambda: pinvlearn.SVDImputer().fit(X),
+    "FastPCA": lambda: pinvlearn.FastPCA(2).fit(X),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_later_rows_of_any_size(name):
+    """They overflowed in products, with warnings of NumPy's, and so did those of float32."""
+    model = FITTED[name]()
+    for kind, sizes in ((np.float64, (1e-300, 1e60, 1e160, 1e308)), (np.float32, (1e-40, 1e37))):
+        for size in sizes:
+            rows = (np.sign(X[:5]) * size).astype(kind)
+            for method in ("predict", "decision_function", "predict_proba", "transform"):
+                if not hasattr(model, method):
+                    continue
+                try:
+                    found = getattr(model, method)(rows)
+                except ValueError as refusal:
+                    said = str(refusal)
+                else:
+                    assert np.isfinite(found).all()
+                    said = "beyond"
+                assert any(word in said for word in ("beyond", "overflow", "gives NaN")), said
+
+
+@pytest.mark.parametrize("cls", [pinvlearn.RandomFeatures, pinvlearn.RBFFeatures])
+def test_features_in_single_precision(cls):
+    for size in (1e30, 1e-40):
+        with pytest.raises(ValueError, match="X holds values up to .*Scale X first"):
+            cls(5, random_state=0).fit((X * size).astype(np.float32))

@@ -90,6 +90,22 @@ def test_units_do_not_matter(model):
 # Parameters
 
 
+def test_values_of_any_size():
+    """Below 1e-12 they were taken for equal, and above 1e38 factors of float32 overflowed."""
+    rows, cols = np.nonzero(np.ones((12, 8)))
+    values = np.random.default_rng(0).standard_normal(96)
+    pairs = np.column_stack([rows, cols])
+
+    def predicted(unit):
+        return PartialSVD(2, solver="als", random_state=0).fit(pairs, values * unit).predict(pairs)
+
+    for unit in (2.0**-200, 2.0**-60, 2.0**90):
+        np.testing.assert_allclose(predicted(unit) / unit, predicted(1.0), rtol=1e-6)
+    for unit in (1e-200, 1e60, 1e300):
+        with pytest.raises(ValueError, match="1e[+]30 is the most, and 1e-100 the least"):
+            predicted(unit)
+
+
 def test_alpha_is_chosen_or_obeyed():
     auto = PartialSVD(2, solver="als", random_state=0).fit(PAIRS, VALUES)
     assert len(auto.alphas_) == len(auto.validation_rmse_)

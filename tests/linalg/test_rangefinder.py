@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import hilbert
 from scipy.sparse.linalg import aslinearoperator
 
 from matrices import FORMS, MATRICES, N, fast, kernel, products_only, slow, sparse, wide
@@ -207,3 +208,12 @@ def test_errors_of_range_basis_name_what_was_given():
         range_basis(slow(), Rank(3), rng="x")
     with pytest.raises(TypeError, match="Energy needs the entries"):
         range_basis(aslinearoperator(slow()), Energy(0.5))
+
+
+def test_the_error_is_not_zero_where_rounding_ends_the_basis():
+    """In float32 samples of this matrix are used up while a few ten-thousandths of it are left."""
+    A = hilbert(8).astype(np.float32)
+    for seed in range(8):
+        found = range_basis(A, FlatGradient(0.01), rng=np.random.default_rng(seed))
+        left = np.linalg.norm(A.astype(float) - found.Q @ (found.Q.T @ A.astype(float)), 2)
+        assert left <= found.errors[-1]

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 import pinvlearn
 from matrices import fast, slow
 from oracles import ridge
-from pinvlearn import ELMClassifier, ELMRegressor
+from pinvlearn import ELMClassifier, ELMRegressor, PinvRegressor
 from pinvlearn._validation import generator
 from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.features.random_layer import Inputs
@@ -234,3 +234,14 @@ class TestELM:
     def test_solver_objects_are_checked_too(self, options):
         with pytest.raises(ValueError, match="rank=|n_oversamples="):
             ELMRegressor(20, solver=RandomizedSVD(**options)).fit(IRIS, IRIS[:, 0])
+
+
+def test_directions_that_a_sample_of_squares_does_not_hold_are_cut_off():
+    """Without a ridge noise was divided by singular values down to 1e-14: worse than the mean."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 8)) * np.logspace(0.0, -14.0, 8), rng.standard_normal(12)
+    model = PinvRegressor(alpha=0.0, solver="randomized", random_state=0)
+    with pytest.warns(UserWarning, match="The feature scales differ"):
+        model.fit(X, y)
+    assert np.linalg.norm(model.predict(X) - y) <= np.linalg.norm(y - y.mean())
+    assert np.abs(model.coef_).max() < 1e9

@@ -77,7 +77,9 @@ class Kernel:
                     f"The kernel function gave an array of shape {values.shape} for "
                     f"{X.shape[0]} and {Z.shape[0]} rows; one value for each pair is needed."
                 )
-        if not np.isfinite(values.sum()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(values.sum())
+        if not finite:
             raise ValueError(
                 f"The kernel {self.function!r} gives NaN or infinity. Scale the inputs, or use "
                 "other parameters (a fractional degree needs non-negative products)."

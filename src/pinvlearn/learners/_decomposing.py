@@ -161,7 +161,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     f"{self._solver_name}={getattr(self, self._solver_name)!r} needs all rows at "
                     'once; partial_fit works with "auto" and "gram".'
                 )
-            X = check_rows(self, X, reset=seen is None)
+            X = check_rows(self, X, reset=seen is None, bounded=False)
             self._rank_and_stop((X.shape[1], X.shape[1]))
             if X.shape[1] ** 2 > DENSE_ENTRIES:
                 raise ValueError(

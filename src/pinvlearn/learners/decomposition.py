@@ -239,7 +239,8 @@ class FastPCA(Decomposition):
         array of shape (n_samples,)
             One number for each row.
         """
-        X, V = check_rows(self, X, reset=False), self.components_.astype(np.float64)
+        X = check_rows(self, X, reset=False, bounded=False)
+        V = self.components_.astype(np.float64)
         gains, mean = self._gains, self.mean_.astype(np.float64)
         used, log_volume = np.count_nonzero(gains), -np.log(gains[gains > 0.0]).sum()
         with np.errstate(over="ignore", invalid="ignore"):

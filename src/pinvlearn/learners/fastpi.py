@@ -19,6 +19,7 @@ from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_finite,
+    check_magnitude,
     check_memory,
     check_rank,
     check_rows,
@@ -204,6 +205,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         check_size("k", self.k)
         alpha = check_alpha(self.alpha)
         X, y = check_rows_and_targets(self, X, y)
+        check_magnitude(X, largest=1e200)  # whose squares are not formed, but 1/s is
         Y = self._encoded(y)
         rng, scale = generator(self.random_state), power_of_two_scale(X)
         X = X if scale == 1.0 else X * X.dtype.type(scale)  # keeps squares from overflowing
@@ -353,7 +355,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples, n_labels) or (n_samples,)
             One column for each label or class; 1-D for two classes.
         """
-        X = check_rows(self, X, reset=False)
+        X = check_rows(self, X, reset=False, bounded=False)
         scores = np.vstack(list(self._chunks(X, self.weights_)))
         return scores[:, 0] if self._is_binary else scores
 
@@ -380,7 +382,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, k)
             Where asked for.
         """
-        X, n_labels = check_rows(self, X, reset=False), len(self.classes_)
+        X, n_labels = check_rows(self, X, reset=False, bounded=False), len(self.classes_)
         k = min(self.k, n_labels) if k is None else check_size("k", k)
         if k > n_labels:
             raise ValueError(f"k={k}: there are only {n_labels} labels.")
@@ -415,7 +417,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
             Indicators of the labels with a score of at least 0.5, sparse if those of `fit` were; or
             the best class of each row.
         """
-        X = check_rows(self, X, reset=False)
+        X = check_rows(self, X, reset=False, bounded=False)
         chunks = self._chunks(X, self.weights_)
         if self._multilabel and self._sparse_labels:
             marked = [scipy.sparse.csr_array(scores >= 0.5, dtype=np.intp) for scores in chunks]
@@ -449,7 +451,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         if not self._multilabel:
             accuracy: float = super().score(X, y, sample_weight)
             return accuracy
-        top, _ = self._best(check_rows(self, X, reset=False), 1)
+        top, _ = self._best(check_rows(self, X, reset=False, bounded=False), 1)
         check_sparse(y, "y")
         y = scipy.sparse.csr_array(y) if is_sparse(y) else np.asarray(y)
         check_finite(y, name="y")

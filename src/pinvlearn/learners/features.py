@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_rows, generator
+from pinvlearn._validation import check_magnitude, check_rows, generator
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
 
@@ -37,6 +37,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         with unchanged_on_failure(self):
             X = check_rows(self, X, reset=True)
+            check_magnitude(X)
             self.map_ = self._draw(X, generator(self.random_state))
         return self
 

@@ -274,7 +274,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             return found
 
         mean, scale = (0.0, 1.0) if clicks else (float(values.mean()), float(values.std()))
-        scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
+        scale = scale if scale > 1e-12 * abs(mean) else 1.0  # of equal values
         lowest, highest = (0.0, 1.0) if clicks else (float(values.min()), float(values.max()))
         self.value_range_ = (lowest, highest)
         watch = Stopwatch()

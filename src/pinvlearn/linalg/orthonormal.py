@@ -106,8 +106,14 @@ def independent(R: Array, norms: Array) -> int:
     R is the factor that `extend_basis` returned for Y, `norms` the norms Y's columns had before.
     """
     diagonal = np.abs(np.diagonal(R))
-    noise = diagonal <= EXHAUSTED * np.finfo(R.dtype).eps * norms[: len(diagonal)]
+    noise = diagonal <= noise_of(R, norms)
     return int(np.argmax(noise)) if noise.any() else len(diagonal)
+
+
+def noise_of(R: Array, norms: Array) -> Array:
+    """What cannot be told from rounding, of columns that had these norms."""
+    noise: Array = EXHAUSTED * np.finfo(R.dtype).eps * norms[: R.shape[1]]
+    return noise
 
 
 def leading_eigen(G: Array, k: int, *, subset: bool | None = None) -> tuple[Array, Array]:

@@ -14,7 +14,13 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, squared_norm
 from pinvlearn._core.products import times
-from pinvlearn.linalg.orthonormal import column_norms, extend_basis, independent, thin_qr
+from pinvlearn.linalg.orthonormal import (
+    column_norms,
+    extend_basis,
+    independent,
+    noise_of,
+    thin_qr,
+)
 from pinvlearn.linalg.stop import DEFAULT_WINDOW, ERROR_CONSTANT, Rank, Stop
 
 FIRST_BLOCK, LAST_BLOCK = 64, 192
@@ -110,6 +116,7 @@ class _Growth:
         self.limit, self.r, self.drawn = limit, r, 0
         self._Q: Array = np.empty((m, 0), dtype=dtype, order="F")
         self._columns = 0
+        self._unseen = 0.0  # what a sample may have left where the basis ended for rounding
         # tails[c, d]: norm of sample c with the first c - d directions removed.
         self._tails: Array = np.zeros((limit + r, r))
 
@@ -125,7 +132,9 @@ class _Growth:
     def error(self, columns: int) -> float:
         """Eq. (18) after `columns` columns."""
         window = np.arange(self.r)
-        return float(ERROR_CONSTANT * self._tails[columns + window, window].max())
+        return float(
+            ERROR_CONSTANT * max(self._tails[columns + window, window].max(), self._unseen)
+        )
 
     def add(self, H: Array) -> None:
         """Take in the next samples, the columns of H (overwritten)."""
@@ -140,8 +149,10 @@ class _Growth:
             found = independent(R, norms)
             self._store(Q_new[:, :found])
             band[:recent, :fresh] = C[old - recent :]
-            band[recent : recent + found, :fresh] = R[:found]
-            self.limit = old + found if found < fresh else self.limit
+            band[recent : recent + fresh, :fresh] = R
+            if found < fresh:
+                self.limit = old + found
+                self._unseen = noise_of(R, norms).max()
         if fresh < width:
             window = self._Q[:, old - recent : old + found]
             band[: recent + found, fresh:] = window.T @ H[:, fresh:]

@@ -103,7 +103,7 @@ class Spectrum:
             K = blas("ger", K)(-1.0, left, right, a=K.T, overwrite_a=True).T
         values, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         least, largest = float(values[0]), float(values[-1])
-        _check_definite(least, largest, len(values), rounding)
+        _check_definite(least, max(largest, rows.size), len(values), rounding)
         Q -= np.outer(unit, unit @ Q)
         noise = max(EPS * rows.size, -least)
         duals = Duals(Q, values.clip(min=0.0), len(values) * noise, noise)
@@ -125,6 +125,7 @@ class Spectrum:
 
 
 def _check_definite(least: float, largest: float, n: int, rounding: float) -> None:
+    """Negative eigenvalues are due to rounding, which is relative to K before it was centred."""
     if least < -100.0 * n * rounding * max(largest, 1e-300):
         raise np.linalg.LinAlgError(
             f"The kernel matrix is indefinite: its smallest eigenvalue is {least:.3g}, its largest "

@@ -410,7 +410,9 @@ class RandomizedSVD:
             W, s, Vt = scipy.linalg.svd(Q.T @ rows.Z, full_matrices=False, check_finite=False)
         U = Q @ W
         C = s[:, None] * (U.T @ rows.Y)
-        rcond = default_rcond(problem.shape, float)
+        # ZZᵀ squares singular values: those below the root of its rounding have no vectors in Q,
+        # and without a ridge what is left of Z outside Q would be divided by them.
+        rcond = float(np.sqrt(default_rcond(problem.shape, float)))
         report = Report("randomized", f"{width} samples of ZZᵀ for rank {k}", seconds=watch)
         if self.consistent:
             return Spectral(Vt.T, s, C, rows.center, rcond), report
