@@ -208,10 +208,10 @@ def test_rounding_beside_a_large_mean_is_not_indefinite():
     """Centring leaves noise of 1e17·eps, which is large beside all that is left of K."""
     X = np.random.default_rng(0).standard_normal((12, 8)) + 1e8
     y = X[:, :1] - X[:, :1].mean()
-    found = solve_kernel(X @ X.T, y, intercept=True, weights=None, alpha=1e6, score=mean_squares)
+    found = solve_kernel(X @ X.T, y, intercept=True, weights=None, alpha=1e6, score=MSE)
     assert found.error < 1e-2
     with pytest.raises(np.linalg.LinAlgError, match="beyond the digits of the kernel matrix"):
-        solve_kernel(X @ X.T, y, intercept=True, weights=None, alpha=1e-4, score=mean_squares)
+        solve_kernel(X @ X.T, y, intercept=True, weights=None, alpha=1e-4, score=MSE)
 
 
 class TestDigits:
