@@ -58,6 +58,9 @@ from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.block import Block
 
+FEW_ENTRIES = 2**15
+"""Features of rows that are predicted at once: sharing them out would take longer."""
+
 
 class Fitted(NamedTuple):
     """A map and the read-out on it, with what is left of the rows: their sums, or a copy of few."""
@@ -171,6 +174,9 @@ class ReadoutEstimator(Followed, LedgerHolder):
         folded = getattr(drawn, "folded", None)
         if folded is not None:
             drawn, coef = folded(coef)  # a k × t product instead of one for every row
+        if X.shape[0] * drawn.n_columns <= FEW_ENTRIES:
+            with one_blas_thread():
+                return np.asarray(drawn(X) @ coef) + intercept
         nothing = np.empty((X.shape[0], 0))
         rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
         return np.vstack(list(rows.each(lambda H, Y, w: np.asarray(H @ coef) + intercept)))
