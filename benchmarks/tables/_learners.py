@@ -30,7 +30,10 @@ Make = Callable[[str, int, int], Any]
 
 FEATURE_MACHINE = "feature machine"
 TREES = ("hist boosting", "random forest", "extra trees", "LightGBM", "CatBoost")
-OURS = (FEATURE_MACHINE, "RBF network", "kernel ELM", "ELM")
+PLAIN = "feature machine, plain"
+"""The same without rounds: what learning features must not cost."""
+
+OURS = (FEATURE_MACHINE, PLAIN, "RBF network", "kernel ELM", "ELM")
 FOLDS = 3
 CONFIGURATIONS = 25
 """Of xRFM, where it is tuned."""
@@ -50,6 +53,11 @@ def ours(family: str, task: str, seed: int, threads: int) -> Any:
     """A learner of pinvlearn at its defaults."""
     kind = "Classifier" if task == "classification" else "Regressor"
     return getattr(pinvlearn, family + kind)(random_state=seed, n_jobs=threads)
+
+
+def plain(task: str, seed: int, threads: int) -> Any:
+    """A feature machine that learns no features."""
+    return ours("FeatureMachine", task, seed, threads).set_params(max_rounds=0)
 
 
 def machine(task: str, seed: int, threads: int) -> Any:
@@ -96,6 +104,7 @@ DEFAULTS: Mapping[str, Make] = {
     FEATURE_MACHINE: partial(ours, "FeatureMachine"),
     "CatBoost": catboost_boosting.make,
     "kernel ELM": behind_columns(partial(ours, "KernelELM")),
+    PLAIN: plain,
 }
 """Everybody at the defaults, those that take least time first."""
 

@@ -27,7 +27,15 @@ from benchmarks.files import load_arrays
 from benchmarks.memory import peak_bytes
 from benchmarks.result import Record, Result, Table
 from benchmarks.tables._comparison import values
-from benchmarks.tables._learners import DEFAULTS, FEATURE_MACHINE, ON_INPUTS, OURS, TREES, TUNED
+from benchmarks.tables._learners import (
+    DEFAULTS,
+    FEATURE_MACHINE,
+    ON_INPUTS,
+    OURS,
+    PLAIN,
+    TREES,
+    TUNED,
+)
 
 NAMES = {
     "out-of-the-box": "every dense table, every learner at its defaults",
@@ -266,7 +274,8 @@ def findings(records: Sequence[Record], name: str) -> list[str]:
     present = dict.fromkeys(record["learner"] for record in records)
     if FEATURE_MACHINE not in present:
         return []
-    said = [_beside(records, peer) for peer in present if peer != FEATURE_MACHINE]
+    said = [_beside(records, peer) for peer in present if peer not in (FEATURE_MACHINE, PLAIN)]
+    said += _cost_of_features(records)
     peers = [peer for peer in present if peer not in OURS]
     gaps = {}
     for dataset in sets_of(records):
@@ -292,6 +301,23 @@ def findings(records: Sequence[Record], name: str) -> list[str]:
                 f"A peer wins on {', '.join(lost)}; on {trees} of these {len(lost)} it is trees."
             )
     return said
+
+
+def _cost_of_features(records: Sequence[Record]) -> list[str]:
+    """Where learning features gained and cost most, beside the plain machine."""
+    gaps = []
+    for dataset in sets_of(records):
+        pair = [mean(records, "score", dataset, who) for who in (FEATURE_MACHINE, PLAIN)]
+        if pair[0] is not None and pair[1] is not None:
+            gaps.append((pair[0] - pair[1], dataset))
+    if not gaps:
+        return []
+    (least, worst), (most, best) = min(gaps), max(gaps)
+    return [
+        f"Features learned in rounds are worth {np.mean([gap for gap, _ in gaps]):+.2f} points on "
+        f"the mean of {len(gaps)} sets: at best {most:+.2f} ({best}), at worst {least:+.2f} "
+        f"({worst})."
+    ]
 
 
 def _beside(records: Sequence[Record], peer: str) -> str:

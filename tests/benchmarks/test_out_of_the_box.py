@@ -109,6 +109,11 @@ def test_what_is_said_of_winners():
     assert "feature machine and extra trees: -1.50 points on the mean of 2 sets, ahead on 1" in said
     assert "within 0.3 points of the best peer on 1 of 2 sets" in said
     assert "letter (extra trees 4.00 points ahead); on 1 of these 1 it is trees" in said
+    learned = cells(**{race.FEATURE_MACHINE: (90.0, 80.0), race.PLAIN: (89.0, 80.2)})
+    (said,) = race.findings(learned, "out-of-the-box")
+    assert (
+        "+0.40 points on the mean of 2 sets: at best +1.00 (dna), at worst -0.20 (letter)" in said
+    )
     halves = cells(**{"SVC / SVR, standardised": (80.0, 80.0), "SVC / SVR, rank": (82.0, 81.0)})
     said = race.findings(halves, "out-of-the-box-inputs")
     assert said == [
