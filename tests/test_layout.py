@@ -47,7 +47,6 @@ ELSEWHERE = {
     "learners/_targets.py": "learners/test_base.py",
     "learners/elm.py": "learners/test_base.py",
     "learners/extreme_svm.py": "learners/test_ledger.py",
-    "learners/pinv.py": "learners/test_base.py",
     "learners/rbf.py": "learners/test_base.py",
     "linalg/dense.py": "linalg/test_driver.py",
     "linalg/frpca.py": "linalg/test_driver.py",

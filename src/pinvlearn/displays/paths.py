@@ -229,6 +229,11 @@ class AlphaPathDisplay:
                 f"this {type(learner).__name__} has no leave-one-out scores over alpha. Fit a "
                 "pinvlearn learner with alpha='auto' or an array, and loo_scoring not None."
             )
+        if np.ndim(learner.alpha_):
+            raise ValueError(
+                "every target of this learner has a path of its own: give AlphaPathDisplay one "
+                "column of loo_scores_, and its alpha."
+            )
         if np.ndim(scores) == 2:  # ranks and ridges were judged together: the path at the rank used
             scores = scores[np.flatnonzero(learner.ranks_ == learner.rank_)[0]]
         display = cls(alphas, scores, alpha=learner.alpha_, score_name=_score_name(learner))

@@ -141,13 +141,17 @@ class ReadoutEstimator(Followed, LedgerHolder):
 
         drawn, solver, more = self._sized(drawn, problem_of, solver, alpha)
         problem = problem_of(drawn, drawn.n_columns)
-        readout = solve(problem, solver, alpha)
+        readout = self._read_out(problem, solver, alpha)
         summary, rows = None, None
         if self._why_nothing_is_kept() is None:
             summary = problem.take_folded()
             if summary is None and problem.is_wide:
                 rows = _copied(block_of(drawn, drawn.n_columns))
         return Fitted(drawn, readout, [*notes, *more], summary, rows)
+
+    def _read_out(self, problem: Problem, solver: Any, alpha: Alpha) -> Readout:
+        """The read-out on the features of the training rows."""
+        return solve(problem, solver, alpha)
 
     def _sized(
         self,

@@ -30,6 +30,11 @@ PARAMETERS = {
         sample weights of all rows and returns a number, greater being better.  Equal scores are
         told apart by squared error, then by the larger ridge.  None does without leave-one-out, by
         generalised cross-validation: the fastest fit, but no `predict_interval`.""",
+    "alpha_per_target": """
+    alpha_per_target : bool, default=False
+        Choose a ridge for each target by its own left-out squared error, all from one factor, as
+        `RidgeCV`; `alpha_` and `best_score_` are then arrays of shape (n_targets,), and
+        `loo_scores_` has shape (n_alphas, n_targets).""",
     "keep_rows": """
     keep_rows : bool, default=False
         Keep a copy of the training rows, n_samples·(n_features + n_targets) numbers which are

@@ -480,7 +480,8 @@ class LedgerHolder(BaseEstimator):
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
     ) -> dict[str, Any]:
         found = self._attributes_of(readout, schema)
-        found |= {"alpha_": readout.alpha, "alphas_": readout.alphas, "rank_": readout.rank}
+        alpha = readout.alpha if readout.by_target is None else readout.by_target
+        found |= {"alpha_": alpha, "alphas_": readout.alphas, "rank_": readout.rank}
         found["report_"] = replace(readout.report, notes=(*notes, *readout.report.notes))
         return found | score_attributes(readout, schema)
 

@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._validation import check_block_targets, check_classes
-from pinvlearn.readout.choose import corrected
+from pinvlearn.readout.choose import corrected, corrected_by_target
 from pinvlearn.readout.losses import class_temperature, label_temperature
 from pinvlearn.readout.scoring import (
     OwnScore,
@@ -159,6 +159,10 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     """The best of the scores, and one that allows for the choice."""
     if readout.scores is None:
         return {}
+    if readout.by_target is not None and readout.verdict is not None:
+        score = corrected_by_target(readout.verdict, readout.alphas)
+        best = readout.scores.max(axis=0)
+        return {"loo_scores_": readout.scores, "best_score_": best, "corrected_score_": score}
     at = int(np.argmin(np.abs(readout.alphas - readout.alpha)))
     found: dict[str, Any] = {"best_score_": float(readout.scores[at])}
     if readout.verdict is None:

@@ -17,6 +17,9 @@ from pinvlearn.learners._base import (
 )
 from pinvlearn.learners._docs import documented
 from pinvlearn.learners._sizing import RANK, SelfSizing
+from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.solve import Readout, solve_by_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +137,7 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         alpha: Any = "auto",
         solver: Any = "auto",
         rank: Any = None,
+        alpha_per_target: bool = False,
         loo_scoring: Any = "mse",
         keep_rows: bool = False,
         n_jobs: int | None = None,
@@ -143,7 +147,27 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
         self.alpha = alpha
         self.solver = solver
         self.rank = rank
+        self.alpha_per_target = alpha_per_target
         self.loo_scoring = loo_scoring
         self.keep_rows = keep_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _read_out(self, problem: Problem, solver: Any, alpha: Alpha) -> Readout:
+        if not self.alpha_per_target:
+            return super()._read_out(problem, solver, alpha)
+        if not isinstance(self.loo_scoring, str):
+            raise ValueError(
+                f"alpha_per_target=True judges each target by its left-out squared error: set "
+                f'loo_scoring="mse" instead of {self.loo_scoring!r}.'
+            )
+        return solve_by_target(problem, solver, alpha)
+
+    def _why_not_updatable(self) -> str | None:
+        if self.alpha_per_target:
+            return "alpha_per_target=True needs all rows at once; leave it False."
+        return super()._why_not_updatable()
+
+    @property
+    def _why_no_ridge(self) -> str | None:
+        return "every target has a ridge of its own." if self.alpha_per_target else None

@@ -31,7 +31,16 @@ from pinvlearn.readout.factors import (
     spectral_from_rows,
 )
 from pinvlearn.readout.problem import EPS, Problem
-from pinvlearn.readout.scoring import Part, Scoring, Verdict, joined, judged, part_of, thinning
+from pinvlearn.readout.scoring import (
+    FOLDS,
+    Part,
+    Scoring,
+    Verdict,
+    joined,
+    judged,
+    part_of,
+    thinning,
+)
 
 PATH_LENGTH = 31
 PATH_DECADES = (-16.0, 0.0)
@@ -99,6 +108,18 @@ class Corrected(NamedTuple):
 
     score: float
     decided: float
+
+
+def corrected_by_target(verdict: Verdict, alphas: Array) -> float:
+    """The mean over targets, each with its own alpha, of the corrected scores."""
+    others = verdict.others.reshape(FOLDS, -1, len(alphas))
+    here = verdict.here.reshape(others.shape)
+    total = sum(
+        float(here[fold, target, best_of(others[fold, target], alphas)])
+        for fold in range(FOLDS)
+        for target in range(others.shape[1])
+    )
+    return total / (float(verdict.weight.sum()) * others.shape[1])
 
 
 def corrected(verdict: Verdict, alphas: Array) -> Corrected:

@@ -49,12 +49,16 @@ class Scoring:
         A user's score of all rows together.
     decided : callable or None
         Whether a row is decided rightly, for classes and labels.
+    each_target : bool
+        Judge the squared error of each target by itself: the candidates of the first target, then
+        those of the next.
     """
 
     rows: RowScore | None = None
     log_loss: str | None = None
     own: OwnScore | None = None
     decided: RowScore | None = None
+    each_target: bool = False
 
 
 def squared_error_score(targets: Array, outputs: Array) -> Array:
@@ -113,8 +117,15 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
     dealt = np.zeros((FOLDS, len(Y)))
     dealt[folds, np.arange(len(Y))] = weights
     targets, outputs = Y.T, np.moveaxis(outputs, -1, 0)
+    one = squared_error_score
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not chosen
-        squares = dealt @ squared_error_score(targets, outputs)
+        if scoring.each_target:
+            by_target = [
+                dealt @ one(y[None], f[None]) for y, f in zip(targets, outputs, strict=True)
+            ]
+            squares = np.hstack(by_target)
+        else:
+            squares = dealt @ one(targets, outputs)
         scores, kept, decided = squares, None, np.zeros_like(squares)
         if scoring.decided is not None:
             decided = dealt @ scoring.decided(targets, outputs)

@@ -53,6 +53,8 @@ class Readout:
     alpha : float
         The ridge used, and `alphas` and `scores` of those it was chosen from; `verdict` is what
         leave-one-out found of them, or of more candidates, whose alphas are then `ridges`.
+    by_target : array of shape (t,) or None
+        The ridge of each target, where each has its own; `scores` are then (alphas, t).
     targets : array of shape (m, t) or None
         Those of the rows, where they were left out one at a time; `weights` are theirs.
     leave_one_out, leave_one_out_error : array of shape (m, t) or None
@@ -85,6 +87,7 @@ class Readout:
     verdict: Verdict | None = None
     weights: Array | None = None
     ridges: Array | None = None
+    by_target: Array | None = None
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
@@ -105,6 +108,57 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         readout = replace(again, report=report)
     if getattr(solver, "leaves_out_exactly", False):
         readout = _left_out_again(problem, solver, readout)
+    return with_uncertainty(readout)
+
+
+def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
+    """The same with a ridge of its own for each target, all from one factor.
+
+    A path costs what it costs for one target, and for every ridge that some target has chosen a
+    pass over the rows more.
+    """
+    assert problem.score is not None
+    decomposing = getattr(solver, "decomposing", None)
+    factor, report = (decomposing(problem) if decomposing else solver).factor(problem, alpha)
+    watch, alphas = Stopwatch(report.seconds), as_path(alpha, factor)
+    with watch("choice"):
+        left_out = leave_one_out(problem, factor, alphas, replace(problem.score, each_target=True))
+        scores = left_out.verdict.scores.reshape(-1, len(alphas))
+        best = np.array([best_of(own, alphas) for own in scores])
+    Y = problem.rows_at_hand.Y
+    coef, predictions, moved = np.empty((factor.rhs.shape[0], len(best))), *np.empty((2, *Y.shape))
+    errors, w = [], None
+    for i in np.unique(best):
+        own, ridge = best == i, float(alphas[i])
+        found = refined(problem, factor, ridge)
+        accuracy = Accuracy(found.error, min(factor.error(ridge), MEASURED * found.first_error))
+        outputs, off, w = held_out(problem, factor, left_out, i, ridge, found.coef, accuracy)
+        coef[:, own], predictions[:, own], moved[:, own] = (
+            found.coef[:, own],
+            outputs[:, own],
+            off[:, own],
+        )
+        errors.append((found.error, found.first_error, factor.error(ridge)))
+    error, first_error, bound = np.max(errors, axis=0)
+    readout = Readout(
+        coef=coef,
+        intercept=factor.center.offset(coef),
+        alpha=float(alphas[best].max()),
+        by_target=alphas[best],
+        rank=factor.rank,
+        condition=factor.quality(float(alphas[best].min())).condition,
+        alphas=alphas,
+        scores=scores.T,
+        verdict=left_out.verdict,
+        weights=w,
+        targets=Y,
+        leave_one_out=predictions,
+        leave_one_out_error=moved,
+        error=float(error),
+        first_error=float(first_error),
+        bound=float(bound),
+        report=replace(report, seconds=dict(watch)),
+    )
     return with_uncertainty(readout)
 
 

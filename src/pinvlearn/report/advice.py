@@ -86,7 +86,7 @@ def _worse_than_promised(facts: Facts) -> str | None:
 
 def _path_ends(facts: Facts) -> str | None:
     alphas = np.asarray(getattr(facts.learner, "alphas_", ()))
-    if len(alphas) < 3:
+    if len(alphas) < 3 or np.ndim(facts.learner.alpha_):
         return None
     if facts.learner.alpha_ == alphas.max():
         return (
