@@ -221,7 +221,11 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         kernels: tuple[str, ...] = Space().kernels
         if self.kernel != "auto":
             kernels = (check_choice("kernel", self.kernel, ("auto", *RADIAL)),)
-        gamma = None if self.gamma == "auto" else check_positive("gamma", self.gamma)
+        gamma = None
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ("auto",))
+        else:
+            gamma = check_positive("gamma", self.gamma)
         alpha = check_alpha(self.alpha)
         ridges = ALPHAS if alpha is None else tuple(np.sort(np.atleast_1d(alpha) / unit).tolist())
         check_choice("metric", self.metric, ("auto", *FORMS))

@@ -245,7 +245,7 @@ class _Crossing:
         branches = tuple(branch for one in several for branch in one.recipe.branches)
         roots = tuple(pair for one in several for pair in one.roots)
         trial = Trial(self.space, tuple(branch.kernel for branch in branches), self._views(roots))
-        middle = float(np.exp(np.mean([np.log(one.recipe.alpha) for one in several])))
+        middle = float(np.prod([one.recipe.alpha for one in several]) ** (1.0 / len(several)))
         alpha = trial.best_alpha(tuple(branch.width for branch in branches), middle)
         return self._candidate(trial, Recipe(branches, alpha), roots)
 
