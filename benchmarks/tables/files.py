@@ -18,6 +18,7 @@ from benchmarks.collect import Piece, collect, settings_of
 from benchmarks.file_cases import COMMANDS, FILES, outcome, prepare
 from benchmarks.result import Record, Result, Table
 
+MARKS = {"done": "✓", "refused": "✗"}
 NAMES = {"files": "ordinary and hostile files through every command"}
 
 
@@ -57,8 +58,9 @@ def tables(records: Sequence[Record]) -> list[Table]:
         words += [[name, ", ".join(by), said] for said, by in messages.items()]
     return [
         Table("Outcomes", ["file", "what it is", *COMMANDS], grid, [
-            "`merge` takes models and sums, and refuses all files of data. `fit ratings` is "
-            "`fit --model completion`, which needs columns of users and items."
+            "✓: it did its work; ✗: it refused. `merge` takes models and sums, and refuses all "
+            "files of data. `fit ratings` is `fit --model completion`, which needs users "
+            "and items."
         ]),
         Table("What is said where something is refused", ["file", "by", "message"], words),
     ]  # fmt: skip
@@ -67,7 +69,7 @@ def tables(records: Sequence[Record]) -> list[Table]:
 def _cell(record: Record | None) -> str:
     if record is None:
         return "–"
-    return "**broken**" if record["broken"] else str(record["outcome"])
+    return "**broken**" if record["broken"] else MARKS[record["outcome"]]
 
 
 def findings(records: Sequence[Record]) -> list[str]:

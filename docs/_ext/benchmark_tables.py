@@ -1,9 +1,9 @@
 """Directives that show benchmark results straight from their JSON, so that no figure is typed.
 
 Before a build every result gets a page, ``generated/benchmarks/NAME``. ``.. benchmark-summary::
-KIND`` is a table of those pages; ``.. benchmark-findings:: NAME`` the findings of one, as a list;
-``.. benchmark-table:: NAME NUMBER`` one of its tables, counted from 1. All leave out the targets
-that runs were held to, which the results in the repository have.
+KIND`` is a table of those pages; ``.. benchmark-findings:: NAME [COUNT]`` the findings of one, or
+the first few, as a list; ``.. benchmark-table:: NAME NUMBER`` one of its tables, from 1. All
+leave out the targets that runs were held to, which the results in the repository have.
 """
 
 import json
@@ -202,16 +202,18 @@ def _others() -> dict[str, Summary]:
 
 
 class BenchmarkFindings(_FromResults):
-    """What one result shows, in its own computed sentences."""
+    """What one result shows, in its own computed sentences, or the first few of them."""
 
     required_arguments = 1
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        name = self.arguments[0]
+        name, *most = self.arguments
         path = RESULTS / f"{name}.json"
         if not path.exists():
             return self.shown(MISSING.format(what=f"``{name}``", name=name))
-        return self.shown(bullets([without_targets(said) for said in self.read(path)["findings"]]))
+        said = [without_targets(one) for one in self.read(path)["findings"]]
+        return self.shown(bullets(said[: int(most[0])] if most else said))
 
 
 class BenchmarkTable(_FromResults):
@@ -266,7 +268,8 @@ def write_pages(app: Sphinx, config: Config) -> None:
 
 
 def without_targets(finding: str) -> str:
-    """A finding without what the run was hoped to reach."""
+    """A finding without what the run was hoped to reach, and how busy its machine was."""
+    finding = re.sub(r" Load of the machine, other work included: [\d.]+\d", "", finding)
     finding = re.sub(r"\s*\((?:target|on \w+; target)[^()]*\)", "", finding)
     finding = re.sub(r"; target [\d.]+\)", ")", finding)
     finding = re.sub(r",? target [\d.]+(?=:)", "", finding)

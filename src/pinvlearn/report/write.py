@@ -86,11 +86,13 @@ def write_report(
     stream = generator(rng)
     learner = learner_of(model)
     made: list[Section | None]
+    one_by_one: list[Section] = []
     if is_several(y):
         check_is_fitted(model)
         several = gather_several(model, X, y, stream)
         relied_on = (several.importances, several.main, several.left_out)
-        made = [*several_sections(several)]
+        in_all, *one_by_one = several_sections(several)
+        made = [in_all]
     else:
         facts = gather(model, X, y, stream)
         made = [
@@ -103,6 +105,7 @@ def write_report(
         relied_on = (facts.importances, facts.main, facts.left_out)
     made += [
         sections.importances_section(*relied_on[:2], left_out=relied_on[2]),
+        *one_by_one,
         sections.path_section(learner),
         sections.sizes_section(learner),
         sections.time_section(learner),
