@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.datasets import make_classification, make_regression
 from sklearn.metrics import accuracy_score
 
@@ -324,3 +325,15 @@ class TestErrors:
         assert "could not be made" in fitted.report_.notes[-1]
         lower, upper = fitted.predict_interval([[1.0, 2.0]])
         assert (lower[0], upper[0]) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_are_left_out_as_dense_ones(weighted, rng):
+    """Their mean stays apart: they are never made dense."""
+    X = scipy.sparse.random_array((90, 12), density=0.3, rng=rng, format="csr")
+    y = X @ rng.standard_normal(12) + 3.0
+    weights = rng.random(90) if weighted else None
+    sparse = pinvlearn.PinvRegressor().fit(X, y, sample_weight=weights)
+    dense = pinvlearn.PinvRegressor().fit(X.toarray(), y, sample_weight=weights)
+    np.testing.assert_allclose(sparse.loo_scores_, dense.loo_scores_, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(sparse.loo_predictions_, dense.loo_predictions_, atol=1e-8)

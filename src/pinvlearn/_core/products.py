@@ -106,14 +106,16 @@ def sparse_times(A: Matrix, X: Array) -> Array:
 def product(A: Matrix, X: Array) -> Array:
     """A·X in whatever order is fastest, for many columns."""
     if isinstance(A, Shifted):
-        return times(A, X)
+        found = product(A.X, X)
+        found -= np.multiply.outer(A.left, A.right @ X)
+        return found
     if is_sparse(A):
         return sparse_times(A, X)
     if not isinstance(A, np.ndarray) or not _worth_sharing(A.size * X.shape[1]):
         return np.asarray(A @ X)
-    product = np.empty((len(A), X.shape[1]), dtype=np.result_type(A, X))
-    in_parts(lambda i, j: np.matmul(A[i:j], X, out=product[i:j]), len(A), TILES)
-    return product
+    found = np.empty((len(A), X.shape[1]), dtype=np.result_type(A, X))
+    in_parts(lambda i, j: np.matmul(A[i:j], X, out=found[i:j]), len(A), TILES)
+    return found
 
 
 def normal_times(A: Matrix, X: Array) -> Array:

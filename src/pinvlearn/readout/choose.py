@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn._core.arrays import Array, Matrix, Shifted, is_sparse
 from pinvlearn._core.products import times
 from pinvlearn.readout.duals import Duals, norms_of
 from pinvlearn.readout.factors import (
@@ -154,6 +154,14 @@ def validation(squares: Any, freedom: Any, n: float, total: float) -> Any:
     return -n * (squares * (n / total)) / freedom**2
 
 
+def _rows(H: Matrix, weights: Array | None, mean: Array) -> Array | Shifted:
+    """Centred rows; of sparse ones the mean stays apart, so that they stay sparse."""
+    if not is_sparse(H):
+        return _centred(H, weights, mean)
+    root = np.ones(H.shape[0]) if weights is None else np.sqrt(weights)
+    return Shifted(H if weights is None else H.multiply(root[:, None]).tocsr(), root, mean)
+
+
 def _centred(H: Matrix, weights: Array | None, mean: Array) -> Array:
     Z: Array = (H.toarray() if is_sparse(H) else H) - mean
     return Z if weights is None else Z * np.sqrt(weights)[:, None]
@@ -223,7 +231,7 @@ def _by_leverages(
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array, int]:
         w = np.ones(len(Y)) if weights is None else weights
-        leverage = factor.leverage(_centred(H, weights, center.H_mean), alphas)
+        leverage = factor.leverage(_rows(H, weights, center.H_mean), alphas)
         if center.intercept:
             leverage += (w / center.total)[:, None]
         free = freedom_of(leverage)

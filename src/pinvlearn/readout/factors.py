@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._core.arrays import Array, Shifted, is_sparse, to_dense
 from pinvlearn._core.blas import blas
+from pinvlearn._core.products import product
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.moments import Factored, Moments, panels
 
@@ -79,8 +80,8 @@ class Factor(Refinable, Protocol):
     def coefs(self, alphas: Array) -> Array:
         """Solutions for all alphas, of shape (p, t, alphas)."""
 
-    def leverage(self, Z: Array, alphas: Array) -> Array:
-        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha."""
+    def leverage(self, Z: Array | Shifted, alphas: Array) -> Array:
+        """z_iᵀ(ZᵀZ + alpha)⁻¹z_i of centred rows, for each alpha; sparse ones come by parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +167,9 @@ class Spectral:
         solution: Array = self.V @ (self.inverse(alpha)[:, None] * (self.V.T @ rhs))
         return solution
 
-    def leverage(self, Z: Array, alphas: Array) -> Array:
+    def leverage(self, Z: Array | Shifted, alphas: Array) -> Array:
         """All alphas from one product Z·V."""
-        P = Z @ self.V
+        P = product(Z, self.V)
         P *= P
         diagonal: Array = P @ np.stack([self.inverse(alpha) for alpha in alphas], axis=1)
         return diagonal
@@ -270,9 +271,10 @@ class CholeskyFactor:
         solution: Array = scipy.linalg.cho_solve((L, True), rhs, check_finite=False)
         return solution
 
-    def leverage(self, Z: Array, alphas: Array) -> Array:
+    def leverage(self, Z: Array | Shifted, alphas: Array) -> Array:
         """One triangular solve for each alpha, mp² flops."""
-        halves = (solved_rows(Z, self.upper(float(alpha))) for alpha in alphas)
+        rows = to_dense(Z)
+        halves = (solved_rows(rows, self.upper(float(alpha))) for alpha in alphas)
         return np.stack([np.einsum("ij,ij->i", half, half) for half in halves], axis=1)
 
     def upper(self, alpha: float) -> Array:
@@ -321,7 +323,7 @@ def spectral_from_moments(moments: Moments, center: Center, n_rows: int) -> Spec
     values, V = scipy.linalg.eigh(G, overwrite_a=True, check_finite=False, driver="evd")
     s = np.sqrt(values[::-1].clip(min=0.0))
     noise = EPS * moments.magnitude
-    V = V[:, ::-1]
+    V = np.ascontiguousarray(V[:, ::-1])  # once, instead of in every product
     rcond = float(np.sqrt(noise * max(n_rows, len(s)) / max(values[-1], 1e-300)))
     return Spectral(V, s, V.T @ moments.C, center, min(rcond, 1.0), noise)
 
