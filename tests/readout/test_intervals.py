@@ -48,6 +48,22 @@ def test_jackknife_plus_is_that_of_refits(data, weighted, coverage):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [39, 49, 59])
+def test_both_ends_are_of_the_same_rank(data, n):
+    """Where coverage·(n + 1) is a whole number, rounding must not move one end by a row."""
+    X, Y, new, _ = data
+    X, y = X[:n], Y[:n, 0]
+    ends = [
+        pl.PinvRegressor(alpha=1.0)
+        .fit(X, sign * y)
+        .predict_interval(new, 0.8, method="jackknife+", training=(X, sign * y))
+        for sign in (1.0, -1.0)
+    ]
+    np.testing.assert_allclose(ends[0][0], -ends[1][1])
+    expected = refitted(X, y, new, np.ones(n), np.arange(n), 0.8 - 1e-12, 1.0)
+    np.testing.assert_allclose(ends[0][1], expected[1], rtol=1e-9)
+
+
 def test_groups_are_left_out_together(data, rng):
     X, Y, new, w = data
     groups = rng.integers(0, 7, N)

@@ -99,8 +99,8 @@ class RowsLeftOut:
         Cost 2mnp flops for m new rows.
         """
         n, t = self.errors.shape
-        above = min(int(np.ceil(coverage * (n + 1))), n) - 1
-        below = max(int(np.floor((1.0 - coverage) * (n + 1))), 1) - 1
+        rank = int(np.ceil(coverage * (n + 1) - 1e-9))  # the product's rounding is no row more
+        above, below = min(rank, n) - 1, max(n + 1 - rank, 1) - 1
         lower, upper = np.empty_like(outputs), np.empty_like(outputs)
         share = self.root / float(np.square(self.root).sum())
         fold_of = np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, n]))
