@@ -22,12 +22,6 @@ FITS, KILLS = 6, 2
 TIMEOUT = 240
 
 
-def count(record_property):
-    """For the table of attacks."""
-    record_property("attempts", KILLS)
-    record_property("answered", KILLS)
-
-
 def serial():
     return clone(ESTIMATOR).fit_blocks(blocks())
 
@@ -38,9 +32,8 @@ def delayed(blocks):
 
 
 @pytest.mark.parametrize("attempt", range(FITS))
-def test_dask(dask_processes, tmp_path, attempt, record_property):
+def test_dask(dask_processes, tmp_path, attempt):
     """The nanny starts a new worker; what the old one held is computed again."""
-    count(record_property)
     slow = SlowBlocks(tmp_path, 0.3)
     with killer(tmp_path, KILLS) as killed, within(TIMEOUT):
         model = pinvlearn.dask.fit(ESTIMATOR, delayed(slow))
@@ -86,9 +79,8 @@ def executor_of(pid):
 
 @pytest.mark.usefixtures("workers_know_the_blocks")
 @pytest.mark.parametrize("attempt", range(FITS))
-def test_spark(tmp_path, attempt, record_property):
+def test_spark(tmp_path, attempt):
     """The cluster starts a new executor; the tasks of the old one are tried again."""
-    count(record_property)
     victim = (executor_of, lambda worker: worker)[attempt % 2]  # or only the Python worker
     with killer(tmp_path, KILLS, victim) as killed, within(TIMEOUT):
         model = pinvlearn.spark.fit(ESTIMATOR, SlowBlocks(tmp_path, 0.3))

@@ -1,7 +1,7 @@
 """How often does what is promised hold when it is attacked on purpose?
 
-Runs all of tests/attacks, and the kills on clusters, and counts attempts file by file: those that
-were answered as promised, flagged by their own estimate, refused where they should be, and failed.
+Runs all of tests/attacks and counts attempts file by file: those that were answered as promised,
+flagged by their own estimate, refused where they should be, and failed.
 A test records its own numbers; one that records none is a short version of another.
 
 Conclusion: see the table; an attempt that fails is a defect, and fails `make test-attacks`.
@@ -23,7 +23,6 @@ from benchmarks.result import Record, Result, Table
 NAMES = {"attacks": "attempts to break what is promised, and how many it withstood"}
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "attacks"
-FAULTS = ROOT / "tests" / "test_faults.py"
 
 ENDED = ("answered", "flagged", "refused")
 """How an attempt may end if what is promised holds."""
@@ -36,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """One table, from the report that pytest writes."""
-    files = [FOLDER / name for name in args.files or []] or [FOLDER, FAULTS]
+    files = [FOLDER / name for name in args.files or []] or [FOLDER]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-m", "attacks or not attacks"]
@@ -115,6 +114,6 @@ def findings(records: Sequence[Record]) -> list[str]:
 
 def subject(name: str) -> str:
     """What an attack is, in the first line of its file."""
-    path = FAULTS if name == FAULTS.stem else FOLDER / f"{name}.py"
+    path = FOLDER / f"{name}.py"
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.exists() else None
     return text.splitlines()[0].rstrip(".") if text else name
