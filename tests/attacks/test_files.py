@@ -38,7 +38,7 @@ def test_crafted_files(group, least, outcomes_of) -> None:
 @forks
 @pytest.mark.attacks
 @pytest.mark.parametrize(("group", "least"), [("models", 4035), ("summaries", 4050)])
-def test_crafted_files_each_in_a_process_of_its_own(group, least, every_outcome_of, tally) -> None:
+def test_crafted_files_by_the_thousand(group, least, every_outcome_of, tally) -> None:
     found = every_outcome_of(group)
     refused = sum(case["code"] == 1 for case in found.values())
     tally(len(found), answered=len(found) - refused, refused=refused)

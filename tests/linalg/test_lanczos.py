@@ -39,3 +39,13 @@ def test_all_components_come_from_lapack():
     assert f.rank == 40
     assert f.report.method == "arpack"
     assert "LAPACK" in f.report.reason
+
+
+@pytest.mark.parametrize("seed", [78, 185, 187, 387, 396])
+def test_equal_values(seed):
+    """SciPy's size of the space left ARPACK without shifts to apply, for which it raised."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(5, 150))
+    k = int(rng.integers(1, m))
+    Q = np.linalg.qr(rng.standard_normal((m + int(rng.integers(0, 40)), m)))[0]
+    np.testing.assert_allclose(svd(Q, k, solver="arpack", rng=0).s, np.ones(k), atol=1e-10)

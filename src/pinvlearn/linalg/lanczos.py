@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from pinvlearn._core.arrays import Matrix
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn.linalg.dense import exact
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
@@ -44,9 +45,29 @@ def lanczos(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator)
         )
         start = rng.uniform(-1.0, 1.0, n).astype(A.dtype)
         stream = {"rng": rng.spawn(1)[0]} if SEEDED else {}
-        _, V = scipy.sparse.linalg.eigsh(normal, k=rank, tol=tol**2, v0=start, **stream)
+        V = _leading(normal, rank, tol=tol**2, v0=start, **stream)
         V, _ = np.linalg.qr(V)  # clustered values leave ARPACK's vectors less than orthonormal
         U, s, Zt = scipy.linalg.svd(np.asarray(A @ V), full_matrices=False, check_finite=False)
     reason = "implicitly restarted Lanczos steps"
     report = Report("arpack", reason, seconds=watch, notes=unresolved_notes(s))
     return sign_fixed(U, s, Zt @ V.T, report)
+
+
+def _leading(normal: scipy.sparse.linalg.LinearOperator, rank: int, **options: Any) -> Array:
+    """Eigenvectors of the largest values.
+
+    Of equal values ARPACK may report that it can apply no shifts, and asks for a larger space.
+    """
+    n = normal.shape[0]
+    size = min(n, max(2 * rank + 1, 20))  # SciPy's own
+    while True:
+        try:
+            vectors: Array = scipy.sparse.linalg.eigsh(normal, k=rank, ncv=size, **options)[1]
+            return vectors
+        except scipy.sparse.linalg.ArpackError as failure:
+            if size == n:
+                raise np.linalg.LinAlgError(
+                    f"ARPACK did not find {rank} singular values: {failure} Use another solver, "
+                    'for instance "block-krylov" or "gram".'
+                ) from failure
+            size = min(n, 2 * size)
