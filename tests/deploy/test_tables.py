@@ -135,3 +135,22 @@ def test_levels_need_rows_to_tell_their_types_and_the_right_ones():
         pl.to_onnx(model)
     with pytest.raises(TypeError, match="column 'town' .* which is no number, but X holds numbers"):
         pl.to_onnx(model, table().assign(town=1.0))
+
+
+def test_a_model_of_the_command_line(tmp_path, monkeypatch):
+    """Texts, gaps and dates of a file: `fit` has made numbers of the dates."""
+    from commands import ok
+    from pinvlearn.cli._columns import recipe_of
+    from pinvlearn.cli._data import Data
+    from pinvlearn.cli._model import inputs_for
+
+    monkeypatch.chdir(tmp_path)
+    frame = table().assign(day=pd.date_range("2024-02-01", periods=300).astype(str))
+    frame.assign(target=frame["size"] > frame["gaps"].fillna(0.5)).to_csv("t.csv", index=False)
+    ok("fit", "t.csv", "--target", "target", "--size", 30, "--out", "m.skops")
+    model = pl.load("m.skops")
+    rows = inputs_for(model, Data(recipe_of(model).prepared(pd.read_csv("t.csv"))), print)
+    session = onnxruntime.InferenceSession(pl.to_onnx(model, rows).SerializeToString())
+    label, chances = session.run(None, feeds(rows))
+    np.testing.assert_array_equal(label.astype(str), model.predict(rows).astype(str))
+    np.testing.assert_allclose(chances, model.predict_proba(rows), atol=AGREE)
