@@ -8,7 +8,13 @@ accuracy or R², in percent.  Every cell is measured in a process of its own: CP
 memory that it took beyond what it began with.  `--stop-after` ends a run early with what there is,
 and `--resume` goes on.
 
-Conclusion: open until all cells are measured.
+Conclusion: provisional, from the first of three splits, and not every peer on every table yet. Of
+all defaults the feature machine is ahead of or level with the best peer on most tables, and ahead
+of our other learners on all. Boosted trees win where classes follow thresholds of few columns
+(cardiotocography, ann_thyroid, svmguide1): they cut there, and a smooth function has to climb; on
+waveform a linear model does. Trees also learn in seconds where it takes ten seconds to a minute
+and a half. To RBF networks and SVC either half of `TabularInputs` is worth about half of what
+both are worth together; tables of categories alone gain nothing by it.
 """
 
 import argparse

@@ -56,6 +56,11 @@ COMPARED = {
         r"feature machine and hist boosting: .*? sets, ahead on \d+",
         "Boosted trees learn in a fraction of the time, and stay ahead on some tables.",
     ),
+    "out-of-the-box-inputs": Summary(
+        "standardised, one-hot columns",
+        r"RBF network, both: .*",
+        "Tables of categories alone gain nothing.",
+    ),
     "accuracy": Summary(
         "SVC, boosted trees",
         r"Mean accuracy.*",
