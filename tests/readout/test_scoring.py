@@ -138,6 +138,24 @@ def test_candidates_side_by_side(rows, score):
         assert together.score_of(choice) == pytest.approx(whole.score_of(choice), rel=1e-5)
 
 
+def test_candidates_that_predict_the_same_are_judged_once(rows, monkeypatch):
+    Y, outputs, w = rows
+    which = [0, 0, 1, 1, 1, 2, 0]
+    asked = []
+    found = scoring.best_scales
+
+    def counting(gaps, weights, count):
+        asked.append(count)
+        return found(gaps, weights, count)
+
+    monkeypatch.setattr(scoring, "best_scales", counting)
+    verdict = verdict_of(LOG_LOSS, Y, outputs[:, which], w)
+    assert sum(asked) == 4
+    few = verdict_of(LOG_LOSS, *rows)
+    np.testing.assert_allclose(verdict.scores, few.scores[which], rtol=1e-5)
+    np.testing.assert_allclose(verdict.here, few.here[:, which], rtol=1e-3)
+
+
 def test_few_outputs_are_held(rows, monkeypatch):
     assert scoring.thinning(M, C, 3) == 1
     monkeypatch.setattr(scoring, "MOST_OUTPUTS", M * C)

@@ -27,6 +27,10 @@ spaced rows judge."""
 CHUNK = 2**16
 """Outputs whose losses are worked out at a time."""
 
+SAME = 1e-9
+"""Neighbours on a path whose squared errors differ by less than this part predict the same: ridges
+far below the smallest eigenvalue, of which one is judged for all."""
+
 RowScore = Callable[[Array, Array], Array]
 """Targets (t, rows) and left-out outputs (t, rows, candidates) to scores (rows, candidates).
 Targets come first, so that sums over them are sums of whole arrays."""
@@ -275,13 +279,16 @@ def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
 
     Leaving a fold out changes the temperature a little: a Newton step from that of all rows.
     """
-    (t, candidates, m), w = held.outputs.shape, held.weights
+    change = np.abs(np.diff(verdict.squares)) <= SAME * np.abs(verdict.squares[1:])
+    fresh = np.append(True, ~change)
+    outputs, alike = held.outputs[:, fresh], np.cumsum(fresh) - 1
+    (t, candidates, m), w = outputs.shape, held.weights
     dealt = np.zeros((FOLDS, m))
     dealt[held.folds, np.arange(m)] = w
     scores, others, here = np.empty(candidates), *np.empty((2, FOLDS, candidates))
     weight, n = dealt.sum(axis=1)[:, None], effective_rows(w)
     for columns in slices(0, candidates, max(CHUNK // (m * t), 1)):
-        gaps = gaps_of(held.Y, held.outputs[:, columns], n, labels=labels)
+        gaps = gaps_of(held.Y, outputs[:, columns], n, labels=labels)
         scale, found = best_scales(gaps, w, columns.stop - columns.start)
         with np.errstate(over="ignore", invalid="ignore"):
             loss, slope, curvature, smoothed = (dealt @ part.T for part in found)
@@ -293,7 +300,13 @@ def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
             step = step_from(scale, rest[1] + smoothed.sum(axis=0) - smoothed, rest[2])
             others[:, columns] = -_after(step, *rest) / np.maximum(w.sum() - weight, 1e-300)
             here[:, columns] = -_after(step, *each)
-    return replace(verdict, scores=scores, others=others, here=here, weight=weight[:, 0])
+    return replace(
+        verdict,
+        scores=scores[alike],
+        others=others[:, alike],
+        here=here[:, alike],
+        weight=weight[:, 0],
+    )
 
 
 def _after(step: Array, loss: Array, slope: Array, curvature: Array) -> Array:
