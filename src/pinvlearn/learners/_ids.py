@@ -76,7 +76,7 @@ def counted(users: Any, items: Any, counts: Array) -> tuple[Any, Any, Array]:
     """Entries with a count; those without are like all others that are not there."""
     if (counts < 0.0).any():
         raise ValueError(
-            f"counts holds {int((counts < 0.0).sum())} negative ones, first {counts.min():g}. "
+            f"counts holds {int((counts < 0.0).sum())} negative ones, down to {counts.min():g}. "
             'Clicks are counted from 0; ratings with a sign are feedback="explicit".'
         )
     some = counts > 0.0
