@@ -131,6 +131,13 @@ class TestRefusals:
         with pytest.raises(ValueError, match="not the rows of the fit"):
             model.predict_interval(new, method="jackknife+", training=other[change])
 
+    @pytest.mark.parametrize("wrong", ["nothing else", 5, "short"])
+    def test_what_is_no_pair(self, data, wrong):
+        X, Y, new, _ = data
+        given = {"nothing else": (X,), 5: 5, "short": (X, Y[1:])}[wrong]
+        with pytest.raises(ValueError, match="must be|inconsistent numbers"):
+            pl.PinvRegressor().fit(X, Y).predict_interval(new, method="cv+", training=given)
+
     def test_exact_kernel_machines(self, data):
         X, Y, new, _ = data
         model = pl.KernelELMRegressor().fit(X, Y)

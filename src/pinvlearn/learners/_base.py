@@ -385,8 +385,14 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
                 f"method={method!r} needs the rows of the fit: give training=(X, y), or fit a "
                 "PinvRegressor with keep_rows=True."
             )
+        if not isinstance(training, tuple | list) or len(training) not in (2, 3):
+            raise ValueError(
+                f"training= must be (X, y) or (X, y, sample_weight), the rows of the fit; it is a "
+                f"{type(training).__name__}."
+            )
         X, y, *more = training
         rows = self._later_rows(X)
+        check_consistent_length(rows, y)
         n = rows.shape[0]
         weights = check_weights(more[0] if more else None, n, some=True)
         w = np.ones(n) if weights is None else weights
