@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
@@ -102,3 +103,9 @@ def test_compare_without_matplotlib_still_compares(monkeypatch) -> None:
     result = ok("compare", "--solvers", "--kernels", 20, "--folds", 1)
     assert "no plot: plots need matplotlib" in result.stderr
     assert "adaptive-flat" in result.stdout
+
+
+def test_no_picture_is_left_open(csv) -> None:
+    before = matplotlib.pyplot.get_fignums()
+    ok("compare", csv, "--solvers", "--target", "kind", "--folds", 1, "--kernels", 10)
+    assert matplotlib.pyplot.get_fignums() == before

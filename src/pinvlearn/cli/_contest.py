@@ -24,6 +24,7 @@ from pinvlearn._core.files import written_whole
 from pinvlearn.cli._data import Note
 from pinvlearn.cli._model import build_columns, take_rows
 from pinvlearn.cli._race import Split
+from pinvlearn.displays._axes import save_and_close
 from pinvlearn.displays.contest import Bar, draw_contest
 from pinvlearn.learners.feature_machine import FeatureMachineClassifier, FeatureMachineRegressor
 from pinvlearn.learners.rbf import RBFNetworkClassifier, RBFNetworkRegressor
@@ -134,4 +135,4 @@ def draw(sets: Mapping[str, Mapping[str, Mapping[str, Any]]], task: str, file: P
         for title, results in sets.items()
     }
     with written_whole(file) as draft:
-        draw_contest(panels, what).savefig(draft, dpi=150)
+        save_and_close(draw_contest(panels, what), draft)

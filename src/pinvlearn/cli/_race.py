@@ -14,6 +14,7 @@ from pinvlearn._core.files import written_whole
 from pinvlearn.cli._data import Note
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._model import build_columns, build_learner, take_rows
+from pinvlearn.displays._axes import save_and_close
 from pinvlearn.displays.paths import ConvergenceDisplay
 from pinvlearn.functional.matrices import range_basis
 from pinvlearn.learners.features import RBFFeatures
@@ -119,4 +120,4 @@ def draw(X: Any, name: str, file: Path, *, kernels: int, seed: int) -> None:
     stops = {"adaptive-flat": gradient.rank, "adaptive": whole.rank}
     display = ConvergenceDisplay.from_basis(whole, stops=stops, name=name)
     with written_whole(file) as draft:
-        display.figure_.savefig(draft, dpi=150)
+        save_and_close(display.figure_, draft)

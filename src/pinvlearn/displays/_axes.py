@@ -22,6 +22,12 @@ def columns_of_axes(count: int) -> tuple[Any, list[Any]]:
     return figure, list(many[0])
 
 
+def save_and_close(figure: Any, file: Any) -> None:
+    """Write a figure that nobody will look at any more."""
+    figure.savefig(file, dpi=150)
+    _pyplot().close(figure)
+
+
 def _pyplot() -> ModuleType:
     try:
         from matplotlib import pyplot
