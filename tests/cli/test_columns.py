@@ -55,6 +55,18 @@ def test_pooled_levels_are_said() -> None:
     assert "column 'city': 3 rare levels stand together as one" in result.stderr
 
 
+def test_how_gaps_are_filled_is_said(frame) -> None:
+    """A column that marks them used to be passed over in silence."""
+    frame.loc[[0, 1], "a"] = np.nan
+    said = fit(frame).stderr
+    assert "the median of their column, beside a column of its own that marks the gaps" in said
+    assert "a__missing" in pinvlearn.load("model.skops")[0].get_feature_names_out()
+    said = ok("predict", "model.skops", "t.csv").stderr
+    assert "the median of the fit; gaps are marked in columns that had some there too" in said
+    said = ok("compare", "t.csv", "--target", "kind", "--solvers", "--folds", 2).stderr
+    assert "with the median of their column, categories" in said
+
+
 def test_unseen_levels_are_said(frame) -> None:
     frame["colour"] = np.where(np.arange(ROWS) % 2, "red", "blue")
     fit(frame)

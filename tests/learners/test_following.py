@@ -10,13 +10,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pinvlearn
-from pinvlearn import ELMClassifier, PartialSVD, SVDImputer
+from pinvlearn import (
+    ELMClassifier,
+    Energy,
+    FastPCA,
+    FastPIClassifier,
+    FastTruncatedSVD,
+    FeatureMachineClassifier,
+    PartialSVD,
+    SVDImputer,
+)
 from pinvlearn.learners import _following
 
 RNG = np.random.default_rng(0)
 PAIRS = np.argwhere(RNG.random((20, 15)) < 0.5)
 VALUES = RNG.standard_normal(len(PAIRS))
 X = RNG.standard_normal((300, 4))
+WIDE = RNG.standard_normal((200, 30))
 
 
 class Listener:
@@ -80,6 +90,32 @@ def test_followed_or_not_the_bits_are_the_same(model) -> None:
     np.testing.assert_array_equal(*after)
     assert heard.tasks[-1] == ("fit", None)
     assert len(heard.tasks) > 2
+
+
+@pytest.mark.parametrize(
+    ("model", "series"),
+    [
+        (FastPIClassifier(), {"piece of rows"}),
+        (FastPIClassifier(2, 1.0, solver="chebyshev"), {"iteration"}),
+        (FastPCA(2, svd_solver="block-krylov"), {"iteration"}),
+        (FastPCA(Energy(0.9)), {"block of columns"}),
+        (FastTruncatedSVD(2, algorithm="randomized"), {"iteration"}),
+        (FeatureMachineClassifier(max_rounds=2), {"trial of kernels", "round"}),
+        (FastPCA(2), set()),  # one factorisation has no steps
+        (FastPIClassifier(2, 1.0, solver="exact"), set()),
+    ],
+    ids=["loo", "chebyshev", "krylov", "energy", "randomized", "machine", "gram", "exact"],
+)
+def test_series_of_steps(model, series) -> None:
+    heard = Listener()
+    model.set_params(random_state=0)
+    plain = clone(model).fit(WIDE, WIDE[:, 0] > 0)
+    watched = clone(model).set_callbacks(heard).fit(WIDE, WIDE[:, 0] > 0)
+    call = "transform" if hasattr(model, "transform") else "decision_function"
+    np.testing.assert_array_equal(getattr(plain, call)(WIDE), getattr(watched, call)(WIDE))
+    assert {name for name, _ in heard.tasks} - {"step", "fit"} == series
+    assert heard.tasks.count(("fit", None)) == 1
+    assert heard.states == ["setup", "teardown"]
 
 
 def test_callbacks_of_a_pipeline_reach_the_learner() -> None:

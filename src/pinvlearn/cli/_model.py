@@ -43,6 +43,14 @@ MODELS: dict[str, tuple[type, type | None, str | None]] = {
 # name → its solvers; those of the read-out for all others
 SOLVERS_OF = {"kernel-elm": KERNEL_SOLVERS, "fastpi": ("auto", *FIXED_RANK)}
 
+FILLED = "numbers with the median of their column, categories as a level of their own"
+MARKED = (
+    "numbers with the median of their column, beside a column of its own that marks the gaps, "
+    "categories as a level of their own"
+)
+AS_FITTED = "numbers with the median of the fit; gaps are marked in columns that had some there too"
+"""What is done to missing values: by `build_columns`, by `build`, and later by what that built."""
+
 WITH_WIDTH = ("feature-machine", "rbf", "kernel-elm")
 """Models whose kernels have a width."""
 
@@ -137,8 +145,11 @@ def build(X: Any, learner: Any) -> Pipeline:
     return Pipeline([("columns", columns), ("learner", learner)])
 
 
-def learning_inputs(X: Any, note: Note) -> Any:
-    """Inputs fit to learn from: a tidy table, or a matrix that is really sparse."""
+def learning_inputs(X: Any, note: Note, gaps: str = MARKED) -> Any:
+    """Inputs fit to learn from: a tidy table, or a matrix that is really sparse.
+
+    `gaps` says how missing values will be filled in.
+    """
     if sparse.issparse(X):
         if X.nnz < DENSE_FROM * np.prod(X.shape):
             return X
@@ -156,7 +167,7 @@ def learning_inputs(X: Any, note: Note) -> Any:
         levels = {c: X[c].nunique() for c in categories}
         shown = listed(f"{c} ({count} levels)" for c, count in levels.items())
         note(f"taken as categories: {shown}")
-    _note_missing(X, note)
+    _note_missing(X, gaps, note)
     return X
 
 
@@ -187,7 +198,7 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
         )
     levels = _levels(model)
     frame = tidy(frame[list(names)], set(names) - set(levels))
-    _note_missing(frame, note)
+    _note_missing(frame, AS_FITTED, note)
     _note_unseen(frame, levels, note)
     return frame
 
@@ -248,14 +259,11 @@ def _note_unseen(X: pd.DataFrame, levels: dict[str, set[str]], note: Note) -> No
             )
 
 
-def _note_missing(X: pd.DataFrame, note: Note) -> None:
+def _note_missing(X: pd.DataFrame, how: str, note: Note) -> None:
     gaps = X.isna().sum()
     if gaps.any():
         columns = listed(f"{name} ({count})" for name, count in gaps[gaps > 0].items())
-        note(
-            "missing values are filled in, numbers with the median of their column and categories "
-            f"as one of their own: {columns}"
-        )
+        note(f"missing values are filled in, {how}: {columns}")
 
 
 def _with_width(X: Any, width: int) -> Any:

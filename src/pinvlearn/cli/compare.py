@@ -111,7 +111,10 @@ def compare(
             wish.check(list(X.columns), target)
             X, _ = _columns.arrange(X, target, wish, (), output.note)
         tables = [Table(data.name, X, found.y, found.task)]
-    tables = [table._replace(X=_model.learning_inputs(table.X, output.note)) for table in tables]
+    tables = [
+        table._replace(X=_model.learning_inputs(table.X, output.note, _model.FILLED))
+        for table in tables
+    ]
     # On a busy machine threads wait for each other, and unevenly over the methods.
     with as_worker():
         if solvers:

@@ -22,6 +22,7 @@ from pinvlearn._validation import (
     check_rows,
     generator,
 )
+from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.driver import DENSE_ENTRIES
 from pinvlearn.linalg.principal import (
@@ -84,7 +85,7 @@ class FromSummary:
         return model._solved_once()[self.name]
 
 
-class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """fit, partial_fit and the choice of components; a subclass says what is decomposed."""
 
     _solver_name: ClassVar[str]
@@ -111,6 +112,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Whether "auto" should spare no effort for singular values that are small."""
         raise NotImplementedError
 
+    @followed
     def fit(self, X: Matrix, y: Any = None) -> Any:
         """Find the components of the rows of X.
 

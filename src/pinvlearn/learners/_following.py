@@ -1,7 +1,9 @@
 """How a fit can be followed: by scikit-learn's callbacks, and by lines where `verbose` says so.
 
 The only room that knows `sklearn.callback`, which is experimental; without it `set_callbacks` is
-missing and nothing else.
+missing and nothing else.  Steps are told where a fit has some: pieces of rows, iterations, blocks
+of a growing basis, rounds of a feature machine.  A fit by one factorisation (`FastPCA` by its Gram
+matrix, one given rank and ridge of `FastPIClassifier`) is a task without steps.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ class Followed(CallbackSupportMixin):
 def followed(fit: Method) -> Method:
     """Let callbacks and `verbose` hear of the steps of a method that fits.
 
-    Callbacks see one task for the fit, in it one for each series of steps (an iteration or a piece
-    of rows), and each step as a task of its own.  A callback that asks to stop ends a series that
+    Callbacks see one task for the fit, in it one for each series of steps (iterations, or pieces of
+    rows), and each step as a task of its own.  A callback that asks to stop ends a series that
     can end early: iterations of alternating least squares.
     """
 
@@ -65,7 +67,7 @@ def _told_to_callbacks(estimator: Any) -> Iterator[None]:
             series.pop().call_on_fit_task_end(estimator=estimator)
 
     def hear(what: str, done: int, total: int | None) -> bool:
-        if done == 1 or not series:
+        if done == 1 or not series or series[0].task_name != what:
             end()
             series.append(root.subcontext(task_name=what, max_subtasks=total))
             series[0].call_on_fit_task_begin(estimator=estimator)

@@ -27,6 +27,7 @@ from pinvlearn._validation import (
     check_size,
     generator,
 )
+from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.driver import FIXED_RANK, decompose, memory
 from pinvlearn.linalg.ranking import relevant, top_columns
@@ -64,7 +65,7 @@ SINGLE = (1e-15, 1e15)
 """Magnitudes between which `top_k` computes in float32: products of two stay in its range."""
 
 
-class FastPIClassifier(ClassifierMixin, BaseEstimator):
+class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
     """Multi-label linear regression Z = A⁺Y with a low-rank pseudo-inverse [JS20].
 
     Minimises ‖A_r Z - Y‖² + alpha·‖Z‖² for the best approximation A_r of rank r of the inputs A
@@ -178,6 +179,7 @@ class FastPIClassifier(ClassifierMixin, BaseEstimator):
         self.k = k
         self.random_state = random_state
 
+    @followed
     def fit(self, X: Matrix, y: Any) -> FastPIClassifier:
         """Decompose X once, choose rank and ridge, and apply the pseudo-inverse to the targets.
 

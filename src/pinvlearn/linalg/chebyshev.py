@@ -16,6 +16,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, squared_norm, transposed
 from pinvlearn._core.products import gram, gram_work, merged_rows
+from pinvlearn._core.progress import told
 from pinvlearn.linalg.dense import triplets
 from pinvlearn.linalg.krylov import NormalProduct
 from pinvlearn.linalg.orthonormal import basis
@@ -202,6 +203,7 @@ class _Space:
         for done in range(most):
             filtered = self.filtered(min(first * 2**done, MOST_DEGREE))
             self.rotate(basis(filtered.astype(np.float64, copy=False)))
+            told("iteration", done + 1, most)
             if not fixed and self.promise() <= EXCESS:
                 self.settled = True
                 return done + 1

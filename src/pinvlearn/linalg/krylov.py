@@ -20,6 +20,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_dense
 from pinvlearn._core.products import gram, normal_times, times
+from pinvlearn._core.progress import told
 from pinvlearn.linalg.orthonormal import (
     column_norms,
     complete,
@@ -113,8 +114,9 @@ def randomized(
     with watch("range"):
         Y = rng.standard_normal((width, A.shape[1])).astype(A.dtype, copy=False).T
         Q = _orthonormal(times(A, Y))
-        for _ in range(power):
+        for step in range(1, power + 1):
             Q = _orthonormal(times(A, _orthonormal(times(A.T, Q))))
+            told("iteration", step, power)
     with watch("svd"):
         W, s, Vt = scipy.linalg.svd(times(A.T, Q).T, full_matrices=False, check_finite=False)
     report = Report(
@@ -195,6 +197,7 @@ def krylov_space(
         norms = column_norms(Z)
         Q_new, R, C = extend_basis(basis, Z)
         T = _bordered(T, C)
+        told("iteration", step, most)
         found = min(independent(R, norms), n - basis.shape[1])
         done = found == 0 or step == most
         settled = found == 0 or enough is None

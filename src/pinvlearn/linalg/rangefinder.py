@@ -14,6 +14,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, squared_norm
 from pinvlearn._core.products import times
+from pinvlearn._core.progress import told
 from pinvlearn.linalg.orthonormal import (
     column_norms,
     extend_basis,
@@ -85,7 +86,7 @@ def range_basis(
     energy = _Energy(A) if wants_energy else None
     history: Array = np.empty(growth.limit + 1)
     errors: Array = np.empty(growth.limit + 1)
-    columns = 0
+    columns = blocks = 0
     while True:
         width = block if block is not None else _block_width(growth.drawn, stop, r)
         width = min(width, growth.limit + r - growth.drawn)
@@ -93,6 +94,8 @@ def range_basis(
         growth.add(times(A, samples.T))
         if energy is not None:
             energy.add(growth.Q)
+        blocks += 1
+        told("block of columns", blocks)
         while columns <= growth.readable:
             errors[columns] = growth.error(columns)
             history[columns] = errors[columns] if energy is None else energy.captured(columns)

@@ -15,6 +15,7 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
 from pinvlearn._core.blas import blas
 from pinvlearn._core.products import gram
+from pinvlearn._core.progress import told
 from pinvlearn.linalg.ranking import relevant, top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import GRAM_RESOLUTION, SVD, cutoff_gain, default_rcond
@@ -173,7 +174,8 @@ def leave_one_out_cells(
     scores = np.zeros((len(ranks), len(alphas)))
     most = max(1, CHUNK_ENTRIES // max(L, int(ranks[-1])))
     step = min(most, max(CACHED_ENTRIES // L, LEAST_CHUNK))
-    for chosen in (rows[part] for part in slices(0, count, step)):
+    parts = list(slices(0, count, step))
+    for number, chosen in enumerate((rows[part] for part in parts), start=1):
         U, marked = factors.left(chosen), Y[chosen]
         targets = marked.toarray()
         targets32 = targets.astype(np.float32)
@@ -197,6 +199,7 @@ def leave_one_out_cells(
                     leverage += squares[:, part] @ gain[part]
                     predictions = _from_leverages(outputs, targets32, leverage)
                 scores[i, j] += judge(predictions, targets).sum()
+        told("piece of rows", number, len(parts))
     return scores / count, count
 
 

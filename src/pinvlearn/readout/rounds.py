@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.progress import told
 from pinvlearn.features.metric import (
     GradientProduct,
     MetricColumns,
@@ -177,6 +178,7 @@ def learn(
         for setting, form in product(plain.values(), space.forms)
     ]
     for number in range(1, space.max_rounds + 1):
+        told("round", number, space.max_rounds)
         rounds += [crossing.round(number, one, base) for one in going]
         every += going
         if number < space.max_rounds:

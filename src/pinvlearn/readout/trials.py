@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.progress import told
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import FORMS, NORMS, gamma_of, median_distance
 from pinvlearn.features.radial import CHUNK, LOWEST, distances
@@ -250,7 +251,8 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
     most_rows = min(most_rows, len(sample))
     cells = [Setting(kernel, width) for kernel, width in product(space.kernels, space.widths)]
     best: dict[str, tuple[int, float, Setting]] = {}
-    for rows in _doubling(most_rows):
+    doubling = _doubling(most_rows)
+    for number, rows in enumerate(doubling, start=1):
         trials = _Trials(sample.part(0, rows), space)
         if not best:
             cells = [trials.with_best_alpha(cell) for cell in cells]
@@ -260,6 +262,7 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
         for cell in reversed(ranked):
             best[cell.kernel] = (-rows, trials.error(cell), cell)
         cells = ranked[: max(FEWEST, len(ranked) // SURVIVORS)]
+        told("trial of kernels", number, len(doubling))
     by_error = sorted(best.values(), key=lambda entry: entry[:2])
     return {cell.kernel: cell for _, _, cell in by_error}
 
