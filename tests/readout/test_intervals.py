@@ -117,6 +117,123 @@ def test_rows_are_kept_if_wanted(data, tmp_path):
         )
 
 
+def noisy(rng, n, growing=True):
+    x = rng.uniform(0.0, 6.0, n)
+    noise = 0.05 + 0.15 * x if growing else np.full(n, 0.4)
+    return x[:, None], np.sin(x) + noise * rng.standard_normal(n)
+
+
+class TestRowsOfTheirOwn:
+    def test_split_by_hand(self, data, rng):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor().fit(X[:30], Y[:30])
+        lower, upper = model.predict_interval(
+            new, 0.8, method="split", calibration=(X[30:59], Y[30:59])
+        )
+        width = np.sort(np.abs(Y[30:59] - model.predict(X[30:59])), axis=0)[24 - 1]
+        np.testing.assert_allclose(upper, model.predict(new) + width)
+        np.testing.assert_allclose(lower, model.predict(new) - width)
+
+    def test_split_holds_its_share_where_the_jackknife_does_not(self, rng):
+        """Chosen columns have seen every row, so that leave-one-out errors are too small."""
+        held = {"quantile": [], "split": []}
+        for _ in range(60):
+            X, y = rng.standard_normal((120, 300)), rng.standard_normal(120)
+            best = np.argsort(-np.abs(X[:40].T @ y[:40]))[:15]
+            X = X[:, best]
+            model = pl.PinvRegressor(alpha=1.0).fit(X[:40], y[:40])
+            for method, own in held.items():
+                given = {"calibration": (X[40:80], y[40:80])} if method == "split" else {}
+                lower, upper = model.predict_interval(X[80:], 0.8, method=method, **given)
+                own.append(np.mean((lower <= y[80:]) & (y[80:] <= upper)))
+        assert np.mean(held["quantile"]) < 0.7
+        assert np.mean(held["split"]) >= 0.78
+
+    def test_too_few(self, data):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor().fit(X, Y)
+        with pytest.raises(ValueError, match="at least 9 calibration rows; 8 were given"):
+            model.predict_interval(new, method="split", calibration=(X[:8], Y[:8]))
+        model.predict_interval(new, method="split", calibration=(X[:9], Y[:9]))
+
+    def test_they_are_needed(self, data):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor().fit(X, Y)
+        with pytest.raises(ValueError, match=r"calibration= must be \(X, y\)"):
+            model.predict_interval(new, method="split")
+        with pytest.raises(ValueError, match='is for method="split"'):
+            model.predict_interval(new, calibration=(X, Y))
+
+
+class TestWidthsThatFollowTheNoise:
+    @pytest.mark.parametrize("method", ["quantile", "split"])
+    def test_both_sides_hold_their_share(self, rng, method):
+        (X, y), calibration, (new, t) = (noisy(rng, n) for n in (600, 400, 4000))
+        model = pl.ELMRegressor(60, random_state=0).fit(X, y)
+        given = {"calibration": calibration} if method == "split" else {}
+        plain = model.predict_interval(new, method=method, **given)
+        lower, upper = model.predict_interval(
+            new, method=method, normalised=True, training=(X, y), **given
+        )
+        for side in (new[:, 0] < 2.0, new[:, 0] > 4.0):
+            held = (lower <= t) & (t <= upper)
+            assert held[side].mean() == pytest.approx(0.9, abs=0.05)
+        assert ((plain[0] <= t) & (t <= plain[1]))[new[:, 0] < 2.0].mean() > 0.98
+
+    def test_noise_of_one_size_has_about_one_width(self, rng):
+        X, y = noisy(rng, 600, growing=False)
+        model = pl.PinvRegressor(keep_rows=True).fit(X, y)
+        lower, upper = model.predict_interval(X, normalised=True)
+        width = upper - lower
+        assert width.std() < 0.15 * width.mean()
+
+    def test_each_target_has_its_own_and_its_unit(self, rng):
+        X, y = noisy(rng, 300)
+        both = np.column_stack([y, 1e6 * y])
+        model = pl.ELMRegressor(30, alpha=0.1, random_state=0).fit(X, both)
+        lower, upper = model.predict_interval(X, normalised=True, training=(X, both))
+        np.testing.assert_allclose(1e6 * (upper - lower)[:, 0], (upper - lower)[:, 1], rtol=1e-6)
+
+    def test_far_rows_are_no_wider_than_the_widest(self, rng):
+        X, y = noisy(rng, 300)
+        model = pl.PinvRegressor(keep_rows=True).fit(X, y)
+        near, far = (model.predict_interval(new, normalised=True) for new in (X, X + 1e3))
+        assert np.ptp(far, axis=0).max() <= 1.05 * np.ptp(near, axis=0).max()
+
+    def test_rows_of_weight_zero_are_not_there(self, rng):
+        X, y = noisy(rng, 200)
+        w = np.repeat([1.0, 0.0], 100)
+        given = {"alpha": 0.5, "keep_rows": True}
+        some = pl.PinvRegressor(**given).fit(X, y, w).predict_interval(X, normalised=True)
+        alone = pl.PinvRegressor(**given).fit(X[:100], y[:100]).predict_interval(X, normalised=True)
+        np.testing.assert_allclose(some, alone, rtol=1e-8)
+
+    def test_errors_of_zero_are_no_trouble(self):
+        X = np.arange(20.0)[:, None]
+        model = pl.PinvRegressor(alpha=1.0, keep_rows=True).fit(X, np.ones(20))
+        assert np.isfinite(model.predict_interval(X, normalised=True)).all()
+
+    @pytest.mark.parametrize("change", ["order", "count", "targets", "inputs"])
+    def test_other_rows(self, data, change):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(alpha=1.0).fit(X, Y)
+        other = {
+            "order": (X[::-1], Y[::-1]),
+            "count": (X[1:], Y[1:]),
+            "targets": (X, Y + 1.0),
+            "inputs": (X[::-1], Y),
+        }
+        with pytest.raises(ValueError, match="not the rows of the fit"):
+            model.predict_interval(new, normalised=True, training=other[change])
+
+    @pytest.mark.parametrize("method", ["jackknife+", "cv+"])
+    def test_methods_that_have_no_such_widths(self, data, method):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(keep_rows=True).fit(X, Y)
+        with pytest.raises(ValueError, match='is for method="quantile" and "split"'):
+            model.predict_interval(new, method=method, normalised=True)
+
+
 class TestRefusals:
     def test_rows_are_needed(self, data):
         X, Y, new, _ = data

@@ -51,12 +51,17 @@ from pinvlearn.learners._targets import (
     scoring_of,
 )
 from pinvlearn.readout.choose import Alpha
-from pinvlearn.readout.intervals import RowsLeftOut
+from pinvlearn.readout.intervals import NoiseScale, RowsLeftOut, log_errors, width_of
 from pinvlearn.readout.problem import Problem, Rows
-from pinvlearn.readout.scoring import Scoring
+from pinvlearn.readout.scoring import Scoring, squared_error_score
 from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.block import Block
+
+OTHER_ROWS = (
+    "training= are not the rows of the fit, or not in its order, or with other weights: leaving "
+    "them out one by one does not give loo_predictions_."
+)
 
 FEW_ENTRIES = 2**15
 """Features of rows that are predicted at once: sharing them out would take longer."""
@@ -329,8 +334,10 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         coverage: float = 0.9,
         *,
         method: str = "quantile",
+        normalised: bool = False,
         training: Any = None,
         groups: Any = None,
+        calibration: Any = None,
     ) -> tuple[Array, Array]:
         """Intervals that hold about the given share of new targets.
 
@@ -343,18 +350,30 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         measured is about `coverage`.  Where centres are training rows, or alpha was chosen by the
         same rows, both are estimates.
 
+        "split" is for the cautious: the half-width is the ⌈coverage·(m + 1)⌉-th smallest error on
+        m rows that the fit has not seen.  It holds at least a share of `coverage`, on average over
+        draws of these rows, whatever the map and however alpha was chosen, where they and the new
+        rows are exchangeable.
+
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
             Rows.
         coverage : float, default=0.9
             The share, between 0 and 1.
-        method : {"quantile", "jackknife+", "cv+"}, default="quantile"
+        method : {"quantile", "jackknife+", "cv+", "split"}, default="quantile"
             How, see above.
+        normalised : bool, default=False
+            For "quantile" and "split": widths that follow the noise.  Errors are divided by their
+            scale at the row, a second read-out on the same features whose targets are the
+            logarithms of the leave-one-out errors.  It needs the training rows, and a second solve
+            in every call.  What is said of "split" holds with it too.
         training : tuple (X, y) or (X, y, sample_weight), optional
             The rows of the fit, in their order; not needed where it kept them (`keep_rows`).
         groups : array of shape (n_training_rows,), optional
             For "cv+": rows of a group are left out together; ten folds at random by default.
+        calibration : tuple (X, y), optional
+            For "split": rows that took no part in the fit or in any choice before it.
 
         Returns
         -------
@@ -363,64 +382,103 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
-        check_choice("method", method, ("quantile", "jackknife+", "cv+"))
+        check_choice("method", method, ("quantile", "jackknife+", "cv+", "split"))
+        if groups is not None and method != "cv+":
+            raise ValueError(f'groups are left out by method="cv+"; it is {method!r}.')
+        if calibration is not None and method != "split":
+            raise ValueError(f'calibration= is for method="split"; it is {method!r}.')
         middle, schema = self._outputs(X), self._ledger.schema
-        if method == "quantile":
-            errors = self._solution()["loo_errors"]
-            n = len(errors)
-            width = errors[min(int(np.ceil(coverage * (n + 1))), n) - 1]
+        if method in ("quantile", "split"):
+            scale = self._noise_scale(training) if normalised else None
+            if method == "split":
+                errors = self._errors_on(calibration, coverage, scale)
+            elif scale is None:
+                errors = self._solution()["loo_errors"]
+            else:
+                errors = scale.left_out_errors
+            width = width_of(errors, coverage)
+            if scale is not None:
+                width = width * scale(self.map_(self._later_rows(X)))
             return one_column(middle - width, schema), one_column(middle + width, schema)
+        if normalised:
+            raise ValueError(
+                f'normalised=True is for method="quantile" and "split"; it is {method!r}.'
+            )
         with one_blas_thread():
             left_out = self._rows_left_out(method, training, groups)
             lower, upper = left_out.ends(self.map_(self._later_rows(X)), middle, coverage)
         return one_column(lower, schema), one_column(upper, schema)
 
-    def _rows_left_out(self, method: str, training: Any, groups: Any) -> RowsLeftOut:
-        """What the training rows have done to the fit."""
+    def _errors_on(self, calibration: Any, coverage: float, scale: NoiseScale | None) -> Array:
+        """Absolute errors on rows that the fit has not seen, in units of the scale at each."""
+        X, y = _pair("calibration", calibration, 'rows that the fit has not seen, for "split"')
+        errors = np.abs(_targets_of(y, self._later_rows(X)) - self._outputs(X))
+        m, least = len(errors), int(np.ceil(coverage / (1.0 - coverage) - 1e-9))
+        if m < least:
+            raise ValueError(
+                f"coverage={coverage:g} needs at least {least} calibration rows; {m} were given. "
+                "Give more, or ask for a smaller share."
+            )
+        return errors if scale is None else errors / scale(self.map_(self._later_rows(X)))
+
+    def _training_rows(self, why: str, training: Any) -> tuple[Matrix, Array, Array]:
+        """The rows of the fit, their targets and weights."""
         if self._why_no_ridge is not None:
-            raise ValueError(f"method={method!r} is for a ridge on units: {self._why_no_ridge}")
+            raise ValueError(f"{why} is for a ridge on units: {self._why_no_ridge}")
         training = getattr(self, "training_", None) if training is None else training
         if training is None:
             raise ValueError(
-                f"method={method!r} needs the rows of the fit: give training=(X, y), or fit a "
+                f"{why} needs the rows of the fit: give training=(X, y), or fit a "
                 "PinvRegressor with keep_rows=True."
             )
-        if not isinstance(training, tuple | list) or len(training) not in (2, 3):
-            raise ValueError(
-                f"training= must be (X, y) or (X, y, sample_weight), the rows of the fit; it is a "
-                f"{type(training).__name__}."
-            )
-        X, y, *more = training
+        X, y, *more = _pair("training", training, "the rows of the fit", weights=True)
         rows = self._later_rows(X)
-        check_consistent_length(rows, y)
-        n = rows.shape[0]
-        weights = check_weights(more[0] if more else None, n, some=True)
-        w = np.ones(n) if weights is None else weights
-        Y = np.asarray(y, dtype=np.float64).reshape(n, -1)
+        Y = _targets_of(y, rows)
+        weights = check_weights(more[0] if more else None, len(Y), some=True)
+        if self.loo_predictions_.size != Y.size:
+            raise ValueError(OTHER_ROWS)
+        return rows, Y, np.ones(len(Y)) if weights is None else weights
+
+    def _noise_scale(self, training: Any) -> NoiseScale:
+        """How large the errors are, from those of the rows of the fit."""
+        rows, Y, w = self._training_rows("normalised=True", training)
+        inside = np.flatnonzero(w)
+        errors = (Y - self.loo_predictions_.reshape(Y.shape))[inside]
+        rows, w, here = rows[inside], w[inside], Y[inside] - self._outputs(rows[inside])
+        rounding = 1e-6 * np.abs(Y).max()
+        # a row pulls the fit towards itself, never beyond and never away
+        if (here * np.sign(errors) < -rounding).any() or (
+            np.abs(here) > np.abs(errors) * (1.0 + 1e-6) + rounding
+        ).any():
+            raise ValueError(OTHER_ROWS)
+        T = log_errors(np.abs(errors))
+        features = rows_in_memory(
+            self.map_, rows, T, w, self.map_.n_columns, check_jobs(self.n_jobs)
+        )
+        problem = Problem(features, True, Scoring(squared_error_score))
+        return NoiseScale.of(problem, check_alpha("auto"))
+
+    def _rows_left_out(self, method: str, training: Any, groups: Any) -> RowsLeftOut:
+        """What the training rows have done to the fit."""
+        rows, Y, w = self._training_rows(f"method={method!r}", training)
+        n = len(Y)
         folds = np.arange(n)
         if method == "cv+":
             folds = np.random.default_rng(0).permutation(n) % 10
             if groups is not None:
                 _, folds = np.unique(np.asarray(groups), return_inverse=True)
                 check_consistent_length(rows, folds)
-        elif groups is not None:
-            raise ValueError('groups are left out by method="cv+"; jackknife+ leaves out rows.')
-        residuals = Y - self._outputs(X)
+        residuals = Y - self._outputs(rows)
         inside = np.flatnonzero(w)
         left_out = RowsLeftOut.of(
             self.map_(rows[inside]), residuals[inside], w[inside], self.alpha_, folds[inside]
         )
-        known = self.loo_predictions_.reshape(-1, Y.shape[1])
-        alone = Y - known if len(known) == n else np.empty((0, Y.shape[1]))
+        alone = Y - self.loo_predictions_.reshape(Y.shape)
         found = left_out.left_out_errors
-        if len(known) != n or (
-            method == "jackknife+"
-            and not np.allclose(alone[inside], found, rtol=1e-4, atol=1e-6 * np.abs(Y).max())
+        if method == "jackknife+" and not np.allclose(
+            alone[inside], found, rtol=1e-4, atol=1e-6 * np.abs(Y).max()
         ):
-            raise ValueError(
-                "training= are not the rows of the fit, or not in its order, or with other "
-                "weights: leaving them out one by one does not give loo_predictions_."
-            )
+            raise ValueError(OTHER_ROWS)
         return left_out
 
     def __sklearn_tags__(self) -> Tags:
@@ -428,6 +486,20 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+
+def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
+    """(X, y), perhaps with weights."""
+    if not isinstance(given, tuple | list) or len(given) not in ((2, 3) if weights else (2,)):
+        shape = "(X, y) or (X, y, sample_weight)" if weights else "(X, y)"
+        raise ValueError(f"{name}= must be {shape}, {what}; it is a {type(given).__name__}.")
+    return given
+
+
+def _targets_of(y: Any, rows: Matrix) -> Array:
+    """Targets of rows, of shape (n, t)."""
+    check_consistent_length(rows, y)
+    return np.asarray(y, dtype=np.float64).reshape(rows.shape[0], -1)
 
 
 def _copied(block: Block) -> Block:

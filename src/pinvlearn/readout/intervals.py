@@ -7,6 +7,9 @@ Leaving rows g out of a ridge changes its prediction for x by -k(x, g)·u_g, whe
 with z, z_i weighted and centred features, H the leverages among the rows and e their residuals: the
 prediction of every fit that lacks one row, or one fold, comes from one product.  Jackknife+ takes
 quantiles of f₋ᵢ(x) ± |u_i| over the rows, where the jackknife has one width about f(x).
+
+Widths that follow the noise have errors measured in units of a scale: the exponential of a second
+read-out on the same features, fitted to the logarithms of the left-out errors.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
-from pinvlearn.readout.problem import EPS
+from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.problem import EPS, Problem
+from pinvlearn.readout.solve import Readout, solve_by_target
+from pinvlearn.readout.solvers import Auto
 
 MOST_PAIRS = 2**22
 """New rows times training rows that are held at a time."""
@@ -115,3 +121,55 @@ class RowsLeftOut:
                 lower[rows, j] = np.partition(without - widths[:, j], below, axis=1)[:, below]
                 upper[rows, j] = np.partition(without + widths[:, j], above, axis=1)[:, above]
         return lower, upper
+
+
+def log_errors(errors: Array) -> Array:
+    """Logarithms of absolute errors, those below a row's share of their median taken as that.
+
+    About one row in all is so small by chance; its logarithm would weigh like that of many.
+    """
+    least = np.median(errors, axis=0) / len(errors)
+    return np.log(np.maximum(errors, np.maximum(least, np.finfo(np.float64).tiny)))
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseScale:
+    """How large errors are at a row: exp of a read-out of their logarithms.
+
+    Attributes
+    ----------
+    readout : Readout
+        A ridge for each target, chosen by leaving out each row.
+    """
+
+    readout: Readout
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: Alpha) -> NoiseScale:
+        """From features and the `log_errors` of the training rows."""
+        return cls(solve_by_target(problem, Auto(), alpha))
+
+    @property
+    def left_out(self) -> Array:
+        """The scale at each training row without it, shape (n, t)."""
+        assert self.readout.leave_one_out is not None
+        return np.exp(self.readout.leave_one_out)
+
+    @property
+    def left_out_errors(self) -> Array:
+        """Errors of the training rows, in units of the scale at each without it."""
+        assert self.readout.targets is not None
+        return np.exp(self.readout.targets) / self.left_out
+
+    def __call__(self, H: Matrix) -> Array:
+        """The scale at new rows, within those of the training rows: nothing is extrapolated."""
+        known = self.left_out
+        logs = np.asarray(H @ self.readout.coef) + self.readout.intercept
+        return np.exp(np.clip(logs, np.log(known.min(axis=0)), np.log(known.max(axis=0))))
+
+
+def width_of(errors: Array, coverage: float) -> Array:
+    """The ⌈coverage·(n + 1)⌉-th smallest error of each target, or the largest."""
+    n = len(errors)
+    rank = min(int(np.ceil(coverage * (n + 1) - 1e-9)), n)
+    return np.partition(errors, rank - 1, axis=0)[rank - 1]
