@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["index", "tutorial", *(f"coming/{path.stem}" for path in (DOCS / "coming").glob("*.rst"))]
+COMING = [f"coming/{path.stem}" for path in (DOCS / "coming").glob("*.rst")]
+PAGES = ["index", "tutorial", "heads", "intervals", *COMING]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))

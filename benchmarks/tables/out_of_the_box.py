@@ -18,7 +18,6 @@ of what both are worth together; tables of categories alone gain nothing by it.
 """
 
 import argparse
-import multiprocessing
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.cells import in_own_process
 from benchmarks.collect import collect, settings_of
 from benchmarks.files import load_arrays
 from benchmarks.memory import peak_bytes
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> Result:
                         yield {"dataset": dataset, "repeat": repeat, "learner": learner}
 
     def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
-        yield in_own_process(args, piece)
+        yield in_own_process(lambda: cell(args, piece), args.cell_limit)
 
     records = collect(args, pieces(), measure)
     good = [record for record in records if "failed" not in record]
@@ -150,31 +150,6 @@ def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     order = np.random.default_rng(seed).permutation(count)
     cut = int(TRAIN_SHARE * count)
     return order[: min(cut, MOST_ROWS)], order[cut : cut + MOST_ROWS]
-
-
-def in_own_process(args: argparse.Namespace, piece: Mapping[str, Any]) -> Record:
-    """Measure a cell in a fork of this process, which its memory and its faults stay in."""
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_send_cell, args=(there, args, dict(piece)))
-    child.start()
-    there.close()
-    record: Record = {"failed": f"took longer than {args.cell_limit:.0f} s"}
-    try:
-        if here.poll(args.cell_limit):
-            record = here.recv()
-    except EOFError:
-        record = {"failed": "the process ended without an answer"}
-    child.kill()
-    child.join()
-    return record
-
-
-def _send_cell(there: Any, args: argparse.Namespace, piece: Mapping[str, Any]) -> None:
-    try:
-        there.send(cell(args, piece))
-    except Exception as error:  # whatever a learner stumbles over is a result
-        there.send({"failed": f"{type(error).__name__}: {error}"[:300]})
 
 
 def cell(args: argparse.Namespace, piece: Mapping[str, Any]) -> Record:

@@ -1,0 +1,269 @@
+"""Which head should stand behind fixed features?
+
+Random ReLU projections of MNIST, five dense tables and, where aeon is installed, MiniRocket,
+MultiRocket and Hydra (which needs torch) features of series that aeon ships.  All heads have the
+same standardised features, made before the clock starts: `PinvClassifier` and LogisticRegression as
+they come, scikit-learn's RidgeClassifierCV and himalaya's RidgeCV with the ten ridges that aeon
+gives its heads, and aeon's PrevalidatedRidgeClassifier.  Every cell has a process to itself with
+limits of time and memory; "time" or "memory" is then its result.  Log-loss is of those that have
+probabilities.
+
+Conclusion: the findings say who is best where; cells that were not run are named there.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
+from sklearn.preprocessing import StandardScaler
+
+import pinvlearn as pl
+from benchmarks.cells import in_own_process
+from benchmarks.collect import collect, settings_of
+from benchmarks.files import load_arrays, random_split
+from benchmarks.memory import peak_bytes
+from benchmarks.result import Record, Result, Table
+
+NAMES = {"heads": "heads behind fixed features: accuracy, log-loss, seconds, memory, failures"}
+TABLES = ("satimage", "optdigits", "usps", "spambase", "waveform")
+SERIES = {
+    "italy_power_demand": "load_italy_power_demand",
+    "gunpoint": "load_gunpoint",
+    "arrow_head": "load_arrow_head",
+}
+ROCKETS = {"minirocket": "MiniRocket", "multirocket": "MultiRocket", "hydra": "HydraTransformer"}
+RIDGES = np.logspace(-3, 3, 10)
+LEAST_PROBABILITY = 1e-7
+
+
+class HimalayaHead:
+    """himalaya's RidgeCV on ±1 targets, the largest output decides."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "HimalayaHead":
+        """Fit, with five folds."""
+        ridge = import_module("himalaya.ridge")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        targets = 2.0 * np.eye(len(self.classes_))[codes] - 1.0
+        self.model = ridge.RidgeCV(alphas=RIDGES, fit_intercept=True, cv=5).fit(X, targets)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The class with the largest output."""
+        return self.classes_[np.argmax(self.model.predict(X), axis=1)]
+
+
+def prevalidated() -> Any:
+    """aeon's head."""
+    return import_module("aeon.classification.sklearn").PrevalidatedRidgeClassifier()
+
+
+HEADS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "PinvClassifier": ("pinvlearn", pl.PinvClassifier),
+    "RidgeClassifierCV": ("sklearn", lambda: RidgeClassifierCV(alphas=RIDGES)),
+    "PrevalidatedRidge": ("aeon", prevalidated),
+    "himalaya RidgeCV": ("himalaya", HimalayaHead),
+    "LogisticRegression": ("sklearn", lambda: LogisticRegression(max_iter=1000)),
+}
+OURS = "PinvClassifier"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Three draws; rows of MNIST, and limits of a cell."""
+    parser.set_defaults(repeats=3)
+    parser.add_argument("--rows", type=int, default=60_000, help="training images of MNIST")
+    parser.add_argument("--learners", nargs="+", default=list(HEADS), help="only these heads")
+    parser.add_argument("--cell-limit", type=float, default=1800.0, help="seconds of a cell")
+    parser.add_argument("--memory", type=float, default=20.0, help="GiB of a cell beyond features")
+    parser.add_argument(
+        "--stop-after", type=float, default=np.inf, help="seconds after which no cell is begun"
+    )
+
+
+def feature_names() -> list[str]:
+    """What is made by default, smallest first; other widths have to be named."""
+    names = list(TABLES)
+    if find_spec("aeon"):
+        rockets = [name for name in ROCKETS if name != "hydra" or find_spec("torch")]
+        names = [f"{rocket} {series}" for series in SERIES for rocket in rockets] + names
+    return [*names, "mnist relu 4096"]
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Every head on every draw of all features."""
+    unknown = sorted(set(args.learners) - set(HEADS))
+    if unknown:
+        raise SystemExit(f"no head is called {unknown[0]!r}; there are {', '.join(HEADS)}.")
+    features = args.datasets or feature_names()
+    heads = [name for name in args.learners if find_spec(HEADS[name][0])]
+    began = time.monotonic()
+
+    def pieces() -> Iterator[dict[str, Any]]:
+        for draw in range(args.repeats):
+            for name in features:
+                for head in heads:
+                    if time.monotonic() - began < args.stop_after:
+                        yield {"features": name, "draw": draw, "head": head}
+
+    def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
+        parts = made(piece["features"], args.seed + piece["draw"], args.rows)
+        yield in_own_process(
+            lambda: judged(HEADS[piece["head"]][1](), *parts), args.cell_limit, args.memory
+        )
+
+    records = collect(args, pieces(), measure)
+    captions = {
+        "accuracy": "Accuracy, percent",
+        "log_loss": "Log-loss",
+        "cpu_seconds": "CPU seconds to fit",
+        "seconds": "Wall seconds to fit",
+        "megabytes": "Megabytes beyond the features",
+    }
+    tables = [table(records, key, caption) for key, caption in captions.items()]
+    return Result(
+        settings_of(args),
+        tables,
+        [*findings(records), *left_out(records, args)],
+        records=records,
+    )
+
+
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+@lru_cache(1)
+def made(name: str, seed: int, rows: int) -> Parts:
+    """Standardised features and classes, to learn from and to be judged by."""
+    kind, _, rest = name.partition(" ")
+    if kind in ROCKETS:
+        train, y, test, t = series_features(kind, rest, seed)
+    elif kind == "mnist":
+        train, y, test, t = projections(int(rest.split()[1]), seed, rows)
+    else:
+        arrays = load_arrays(name)
+        learn, judge = random_split(len(arrays["y"]), seed, 0.3)
+        X, classes = arrays["X"].astype(float), arrays["y"].astype(np.intp)
+        train, y, test, t = X[learn], classes[learn], X[judge], classes[judge]
+    scaler = StandardScaler().fit(train)
+    return scaler.transform(train), y, scaler.transform(test), t
+
+
+def series_features(kind: str, series: str, seed: int) -> Parts:
+    """Features of aeon's own split, drawn anew for every seed."""
+    load = getattr(import_module("aeon.datasets"), SERIES[series])
+    (X, y), (new, t) = load(split="train"), load(split="test")
+    convolutions = import_module("aeon.transformations.collection.convolution_based")
+    rocket = getattr(convolutions, ROCKETS[kind])(random_state=seed)
+    train, test = np.asarray(rocket.fit_transform(X)), np.asarray(rocket.transform(new))
+    classes = np.unique(y)
+    return train, np.searchsorted(classes, y), test, np.searchsorted(classes, t)
+
+
+def projections(width: int, seed: int, rows: int) -> Parts:
+    """max(0, XW + b) of the images, W and b Gaussian."""
+    arrays = load_arrays("mnist")
+    X, y = arrays["X"], arrays["y"].astype(np.intp)
+    rng = np.random.default_rng(seed)
+    W, b = rng.standard_normal((X.shape[1], width)) / X.shape[1] ** 0.5, rng.standard_normal(width)
+    train = np.flatnonzero(~arrays["is_test"])[:rows]
+    test = np.flatnonzero(arrays["is_test"])
+    H = [np.maximum(X[part] / 128.0 @ W + 0.1 * b, 0.0) for part in (train, test)]
+    return H[0], y[train], H[1], y[test]
+
+
+def judged(model: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray, t: np.ndarray) -> Record:
+    """Fit and test one head."""
+    before = peak_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wall, cpu = time.perf_counter(), time.process_time()
+        model.fit(X, y)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        right = model.predict(new) == t
+        loss = None
+        if hasattr(model, "predict_proba"):
+            chances = model.predict_proba(new)[
+                np.arange(len(t)), np.searchsorted(model.classes_, t)
+            ]
+            loss = float(-np.log(np.maximum(chances, LEAST_PROBABILITY)).mean())
+    return {
+        "shape": list(X.shape),
+        "accuracy": 100.0 * float(right.mean()),
+        "log_loss": loss,
+        "seconds": wall,
+        "cpu_seconds": cpu,
+        "megabytes": (peak_bytes() - before) / 1e6,
+    }
+
+
+def table(records: Sequence[Record], key: str, caption: str) -> Table:
+    """Means of the draws; the limit that was reached where there are none."""
+    heads = [name for name in HEADS if any(r["head"] == name for r in records)]
+    digits = {"accuracy": 2, "log_loss": 4, "megabytes": 0}.get(key, 2)
+    rows = []
+    for name in dict.fromkeys(r["features"] for r in records):
+        shape = next((r["shape"] for r in records if r["features"] == name and "shape" in r), "")
+        row = [name, " × ".join(map(str, shape))]
+        for head in heads:
+            own = [r for r in records if (r["features"], r["head"]) == (name, head)]
+            failed = [r.get("limit", "failed") for r in own if "failed" in r]
+            known = [r[key] for r in own if r.get(key) is not None]
+            row.append(failed[0] if failed else f"{np.mean(known):.{digits}f}" if known else None)
+        rows.append(row)
+    return Table(f"{caption}, mean of the draws", ["features", "training rows", *heads], rows)
+
+
+def findings(records: Sequence[Record]) -> list[str]:
+    """Ours beside each peer, on the cells that both have finished."""
+    good = {(r["features"], r["draw"], r["head"]): r for r in records if "failed" not in r}
+    said = []
+    for peer in [name for name in HEADS if name != OURS]:
+        both = [
+            (own, good[name, draw, peer])
+            for (name, draw, head), own in good.items()
+            if head == OURS and (name, draw, peer) in good
+        ]
+        if not both:
+            continue
+        gain = [own["accuracy"] - other["accuracy"] for own, other in both]
+        ratio = [other["cpu_seconds"] / max(own["cpu_seconds"], 1e-3) for own, other in both]
+        text = (
+            f"Beside {peer}, {len(both)} cells: accuracy {np.mean(gain):+.2f} points in the mean "
+            f"({min(gain):+.2f} to {max(gain):+.2f}); its CPU time is {np.median(ratio):.1f} times "
+            f"ours in the median ({min(ratio):.2f} to {max(ratio):.1f})"
+        )
+        losses = [own["log_loss"] / other["log_loss"] for own, other in both if other["log_loss"]]
+        if losses:
+            no_larger = sum(loss <= 1.0 for loss in losses)
+            text += (
+                f"; our log-loss is no larger on {no_larger} of {len(losses)}, and "
+                f"{max(losses):.2f} times its own at worst"
+            )
+        said.append(f"{text}.")
+    return said
+
+
+def left_out(records: Sequence[Record], args: argparse.Namespace) -> list[str]:
+    """What failed, and what was not run."""
+    said = [
+        f"{r['head']} on {r['features']}, draw {r['draw']}: {r['failed']}."
+        for r in records
+        if "failed" in r
+    ]
+    if any(r["features"].startswith("mnist") for r in records) and args.rows < 60_000:
+        said.append(f"MNIST: the first {args.rows:,} of its 60,000 training images.")
+    wanted = [*feature_names(), "mnist relu 8192", "mnist relu 16384"]
+    draws = {name: {r["draw"] for r in records if r["features"] == name} for name in wanted}
+    few = [f"{name} ({len(own)})" for name, own in draws.items() if len(own) < args.repeats]
+    if few:
+        said.append(f"Of {args.repeats} draws fewer were run: {', '.join(few)}.")
+    if not any(r["features"].startswith("hydra") for r in records):
+        said.append("Hydra, which needs torch, was not run.")
+    missing = [name for name in HEADS if not any(r["head"] == name for r in records)]
+    return said + [f"{name} was not run." for name in missing]
