@@ -1,6 +1,7 @@
 """What is done to columns: said by `fit`, and done again by `predict`."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,54 @@ def test_pooled_levels_are_said() -> None:
     frame = pd.DataFrame({"city": [f"c{i}" for i in city], "kind": np.where(city % 2, "x", "y")})
     result = fit(frame, "--alpha", "1")
     assert "column 'city': 3 rare levels stand together as one" in result.stderr
+
+
+def test_decimals_of_parquet_are_numbers(frame, base) -> None:
+    """They used to be taken as categories."""
+    frame["price"] = [None, *(Decimal(int(1000 * x)).scaleb(-2) for x in base[1:])]
+    frame["count"] = [None, *(Decimal(int(10 * x)) for x in base[1:])]
+    frame["no"] = [Decimal(2**60 + i) for i in range(ROWS)]
+    frame.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "kind", "--id", "no", *SMALL).stderr
+    assert "categories:" not in said
+    kinds = pinvlearn.load("model.skops")[0].kinds_
+    assert list(kinds) == ["number"] * 3
+    lines = ok("predict", "model.skops", "t.parquet").stdout.splitlines()
+    assert lines[2].startswith(f"{2**60 + 1},")
+    said = ok("fit", "t.parquet", "--target", "price", "--drop", "no", *SMALL, "--force").stderr
+    assert "regression, since the target has fractions" in said
+    assert "lacks 2 of 480 numbers" in fails(1, "svd", "t.parquet", "--rank", 1)
+
+
+def test_cells_of_several_values_are_left_out_and_said(frame) -> None:
+    """NumPy's words about truth values used to be all that was said."""
+    frame["tags"], frame["more"] = [[1, 2]] * ROWS, [{"a": 1}] * ROWS
+    frame.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "kind", *SMALL).stderr
+    why = "its cells hold several values each"
+    assert f"left out: tags ({why}), more ({why})" in said
+    assert ok("predict", "model.skops", "t.parquet").stdout
+
+
+def test_a_number_beyond_the_largest_is_not_called_by_another_name(frame) -> None:
+    frame["a"] = frame["a"].astype(str)
+    frame.loc[0, "a"] = "1e400"
+    frame.to_csv("t.csv", index=False)
+    said = fails(1, "fit", "t.csv", "--target", "kind")
+    assert "column 'a' holds infinity, or a number beyond 1.8e+308" in said
+
+
+@pytest.mark.parametrize("args", [("impute",), ("svd", "--rank", 1), ("fit", "--target", "b")])
+def test_a_file_of_names_alone_is_called_that(args) -> None:
+    Path("t.csv").write_text("a,b\n")
+    assert "t.csv has column names but no rows" in fails(1, args[0], "t.csv", *args[1:])
+
+
+def test_a_dash_is_stdout(frame) -> None:
+    fit(frame)
+    plain = ok("predict", "model.skops", "t.csv").stdout
+    assert ok("predict", "model.skops", "t.csv", "--out", "-").stdout == plain
+    assert ok("impute", "t.csv", "-o", "-").stdout == Path("t.csv").read_text()
 
 
 def test_how_gaps_are_filled_is_said(frame) -> None:

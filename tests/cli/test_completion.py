@@ -117,7 +117,10 @@ def test_numbers_as_ids(ratings, ending):
             "there is no column rating; there are user, film, stars, when",
         ),
         ((*TRIPLETS[:-1], "user"), "user, film, user"),
-        ((*TRIPLETS, "--target", "stars"), "instead"),
+        (
+            (*TRIPLETS, "--rank", 2),
+            "does not take --rank. It takes --row, --col and --value, and --size",
+        ),
         ((*TRIPLETS, "--solver", "exact"), "give one of auto, descent, als, gibbs"),
         (("--row", "user", "--target", "stars"), "belong to --model completion"),
     ],
@@ -176,6 +179,13 @@ def test_recommendations_for_everyone(model):
     assert len(lines) == 1 + 2 * 30
     one = ok("predict", model, "--recommend", 2, "--row", "u4").stdout.splitlines()
     assert set(one) <= set(lines)
+
+
+def test_more_are_asked_for_than_there_are(model):
+    """An array of that width used to be asked for."""
+    every = ok("predict", model, "--recommend", 10**15).stdout
+    assert every == ok("predict", model, "--recommend", 1000).stdout
+    assert ok("predict", model, "--similar", 10**15).stdout
 
 
 def test_similar_columns(model):

@@ -107,7 +107,7 @@ def test_many_labels_have_a_page_and_cells_have_none(csv):
     page = ("--report", "page.html")
     columns = ("--row", "a", "--col", "b", "--value", "amount")
     said = fails(2, "fit", csv, "--model", "completion", *columns, *page)
-    assert "takes --row, --col and --value instead" in said
+    assert "--model completion does not take --report. It takes --row, --col and" in said
     Path("many.txt").write_text("4 3 2\n0,1 0:1.0 2:1.0\n1 1:1.0\n0 0:1.0\n0,1 2:2.0\n")
     ok("fit", "many.txt", "--model", "fastpi", *page)
     assert "precision at 1" in Path("page.html").read_text(encoding="utf-8")

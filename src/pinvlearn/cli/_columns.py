@@ -88,6 +88,9 @@ def arrange(
     for name in frame.columns:
         if name in left or name in wish.dates or name in wish.categorical:
             continue
+        if _holds_several(frame[name]):
+            left[name] = "its cells hold several values each"
+            continue
         kind = _kind(str(name), frame[name])
         if kind.word == "date":
             dates.append(name)
@@ -140,6 +143,13 @@ def _kind(name: str, column: pd.Series) -> Kind:
 def _holds_dates(known: pd.Series) -> bool:
     """Whether objects are dates, as Parquet gives them."""
     return len(known) > 0 and all(hasattr(cell, "isoformat") for cell in known.head(100))
+
+
+def _holds_several(column: pd.Series) -> bool:
+    """Whether cells are lists, arrays or records, as Parquet may have them."""
+    return column.dtype == object and any(
+        np.iterable(cell) and not isinstance(cell, str | bytes) for cell in column
+    )
 
 
 def _unnamed(name: str) -> bool:

@@ -214,9 +214,9 @@ def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: No
 def recommend(model: PartialSVD, wanted: list[str] | None, count: int) -> pd.DataFrame:
     """The best columns for each of some rows, or of all, by name."""
     row, col = names_of(model)
-    users, _ = ids_of(model)
+    users, items = ids_of(model)
     _check_known(users, wanted or [], "--row")
-    rows = wanted or users.tolist()
+    rows, count = wanted or users.tolist(), min(count, len(items))
     return _table(rows, *model.recommend(rows, n=count), (row, col, "prediction"))
 
 
@@ -225,7 +225,7 @@ def similar(model: PartialSVD, wanted: list[str] | None, count: int) -> pd.DataF
     _, col = names_of(model)
     _, items = ids_of(model)
     _check_known(items, wanted or [], "--col")
-    columns = wanted or items.tolist()
+    columns, count = wanted or items.tolist(), min(count, len(items))
     return _table(columns, *model.similar(columns, n=count), (col, f"similar {col}", "similarity"))
 
 

@@ -9,6 +9,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 from zipfile import is_zipfile
@@ -82,9 +83,7 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
         twice = names[names.duplicated()][0]
         raise UserError(f"{where.name} has several columns called {twice!r}. Rename all but one.")
     if data.X.shape[0] == 0 and not empty:
-        raise UserError(
-            f"{where.name} has column names but no rows. Give a file with at least a few rows."
-        )
+        raise no_rows(where.name)
     return replace(data, source=where)
 
 
@@ -248,9 +247,12 @@ def _numbers(column: pd.Series) -> pd.Series:
     values = pd.to_numeric(column, errors="coerce").astype(float)
     bad = (values.isna() & column.notna()) | np.isinf(values)
     if bad.any():
+        first = column[bad].iloc[0]
+        beyond = isinstance(first, float) and np.isinf(first)
+        said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
         raise UserError(
-            f"column {column.name!r} holds '{column[bad].iloc[0]}', where a finite number is "
-            "expected. Clean the column, or leave the cell empty."
+            f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
+            "column, or leave the cell empty."
         )
     _check_size(values, f"column {column.name!r}")
     return values
@@ -318,9 +320,25 @@ def _note_names(header: str, mark: str, note: Note) -> None:
 
 
 def _read_parquet(where: Source, note: Note) -> Data:
+    return Data(parquet_frame(where))
+
+
+def parquet_frame(where: Source) -> pd.DataFrame:
+    """What a Parquet file holds; decimal numbers as integers or floats."""
     frame = pd.read_parquet(where.opened())
     frame.columns = [str(c) for c in frame.columns]
-    return Data(frame)
+    for name in frame.columns if frame.columns.is_unique else ():
+        known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
+        if len(known) and all(isinstance(cell, Decimal) for cell in known):
+            whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
+            frame[name] = frame[name].map(int if whole else float, na_action="ignore")
+            frame[name] = frame[name].astype("Int64" if whole else float)
+    return frame
+
+
+def no_rows(name: str) -> UserError:
+    """What is wrong with a file of column names alone."""
+    return UserError(f"{name} has column names but no rows. Give a file with at least a few rows.")
 
 
 def _read_multilabel(where: Source, note: Note) -> Data:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import CHECK, Note, listed
+from pinvlearn.cli._data import CHECK, Note, listed, no_rows
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
@@ -135,7 +135,7 @@ def impute_text(source: Source, out: Path | None, wish: Wish, note: Note) -> int
     def column(at: int) -> pd.Series:
         return _typed(texts[at], kinds[at], decimal)
 
-    _check_any(source.name, sheet.names, kinds)
+    _check_any(source.name, len(sheet), sheet.names, kinds)
     filled = fill(sheet.names, kinds, gaps, column, wish)
     cells = {
         (row, at): _said(value, kinds[at], decimal)
@@ -170,7 +170,7 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
     def column(at: int) -> pd.Series:
         return _from_arrow(table.column(at), kinds[at], masks[at])
 
-    _check_any(source.name, table.column_names, kinds)
+    _check_any(source.name, len(table), table.column_names, kinds)
     filled = fill(table.column_names, kinds, gaps, column, wish)
     for at, values in filled.values.items():
         new = _with_values(table.column(at), masks[at], values)
@@ -206,7 +206,7 @@ def impute_frame(name: str, frame: pd.DataFrame, out: Path | None, wish: Wish, n
         kind = kind if len(known) else Kind("empty", "no value at all")
         kinds.append(_asked(label, kind, known.tolist(), wish))
     gaps = [np.flatnonzero(mask).tolist() for mask in masks]
-    _check_any(name, names, kinds)
+    _check_any(name, len(frame), names, kinds)
     filled = fill(names, kinds, gaps, lambda at: frame.iloc[:, at].reset_index(drop=True), wish)
     frame = frame.copy()
     for at, values in filled.values.items():
@@ -233,7 +233,9 @@ def _asked(name: str, kind: Kind, known: Sequence[Any], wish: Wish) -> Kind:
     return Kind("category")
 
 
-def _check_any(name: str, names: Iterable[str], kinds: Sequence[Kind]) -> None:
+def _check_any(name: str, rows: int, names: Iterable[str], kinds: Sequence[Kind]) -> None:
+    if not rows:
+        raise no_rows(name)
     pairs = zip(names, kinds, strict=True)
     if not any(kind.word in MODELLED for kind in kinds):
         raise UserError(

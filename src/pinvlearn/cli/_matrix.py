@@ -14,7 +14,7 @@ from scipy.io import mmread
 
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
-from pinvlearn.cli._data import CHECK, Note, listed, opened_text
+from pinvlearn.cli._data import CHECK, Note, listed, no_rows, opened_text, parquet_frame
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import is_number
 from pinvlearn.cli._sources import Reading, Source, source
@@ -66,10 +66,12 @@ def _from_text(where: Source, note: Note) -> Any:
 
 
 def _from_parquet(where: Source, note: Note) -> Any:
-    return _numbers(pd.read_parquet(where.opened()), where.name, note)
+    return _numbers(parquet_frame(where), where.name, note)
 
 
 def _numbers(frame: pd.DataFrame, name: str, note: Note) -> Any:
+    if not len(frame):
+        raise no_rows(name)
     numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
     others = [c for c in frame.columns if c not in numbers]
     if not numbers:

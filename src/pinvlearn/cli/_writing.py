@@ -58,6 +58,11 @@ def check_output(out: Path, inputs: Iterable[Path], kind: str) -> None:
         )
 
 
+def file_or_stdout(out: Path | None) -> Path | None:
+    """Where a table goes: None is stdout, which ``-`` means too."""
+    return None if out == Path("-") else out
+
+
 def check_named_output(out: Path, inputs: Iterable[Path], kinds: Mapping[str, str]) -> None:
     """The same for a table or a picture, whose ending tells its kind."""
     if out.suffix not in kinds:

@@ -168,9 +168,25 @@ def fit(
     check_output(out, [data], MODEL)
     check_page(page, [data])
     if model == "completion":
-        others = (target, task, gamma, layers, penalty, rank, updatable, max_size, page, like)
-        if any(others):
-            raise UserError("--model completion takes --row, --col and --value instead.", USAGE)
+        others = {
+            "--target": target,
+            "--task": task,
+            "--gamma": gamma,
+            "--layers": layers,
+            "--penalty": penalty,
+            "--rank": rank,
+            "--updatable": updatable,
+            "--max-size": max_size,
+            "--report": page,
+            "--like": like,
+        }
+        if any(others.values()):
+            given = ", ".join(name for name, value in others.items() if value)
+            raise UserError(
+                f"--model completion does not take {given}. It takes --row, --col and --value, and "
+                "--size for the rank.",
+                USAGE,
+            )
         check_same_model(out, "PartialSVD", force=force)
         options["feedback"] = feedback or "explicit"
         if confidence is not None:

@@ -17,7 +17,7 @@ from pinvlearn.cli._options import (
     as_read,
 )
 from pinvlearn.cli._output import Output
-from pinvlearn.cli._writing import TABLES, check_named_output
+from pinvlearn.cli._writing import TABLES, check_named_output, file_or_stdout
 from pinvlearn.cli.report import Page, check_page, report_filled
 
 
@@ -61,6 +61,7 @@ def impute(
     from pinvlearn.cli._sources import source
 
     output = Output(quiet=quiet)
+    out = file_or_stdout(out)
     if out is not None:
         check_named_output(out, [data], TABLES)
     check_page(page, [data])

@@ -8,7 +8,7 @@ import typer
 from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import FORMATS, Decimal, Encoding, Missing, Quiet, as_read
 from pinvlearn.cli._output import Output, write_table
-from pinvlearn.cli._writing import TABLES, check_named_output
+from pinvlearn.cli._writing import TABLES, check_named_output, file_or_stdout
 
 
 @guarded
@@ -76,6 +76,7 @@ def predict(
         raise UserError("give one of DATA, --recommend N and --similar N.", USAGE)
     if (row and recommend is None) or (col and similar is None):
         raise UserError("--row belongs to --recommend N, and --col to --similar N.", USAGE)
+    out = file_or_stdout(out)
     if out is not None:
         check_named_output(out, [model] if data is None else [model, data], TABLES)
     if not model.is_file():
