@@ -7,6 +7,7 @@ are ever constructed, and only after a look at what the file declares.
 """
 
 import copy
+import errno
 import io
 import json
 import os
@@ -264,9 +265,9 @@ def _check_header(path: Path) -> None:
             if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
                 raise ValueError(_HEADER)
             found = json.loads(archive.read(_HEADER))["format"]
-    except OSError:
-        raise
     except Exception as error:  # zip and JSON have many ways to stumble over a damaged file
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place before its start
+            raise
         raise ValueError(
             f"{path} is not a model file of pinvlearn, or damaged. Use a file that pinvlearn.save "
             "or `pinvlearn fit --out` has written."

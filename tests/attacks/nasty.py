@@ -266,17 +266,17 @@ def never() -> bool:
 
 def outcome(call: Callable[[], str], may_refuse: Callable[[], bool]) -> str:
     """What is wrong; nothing; or "refused", after an error where there is no answer to give."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", "The feature scales differ", UserWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "The feature scales differ", UserWarning)
+        try:
             return call()
-    except ValueError as error:
-        if len(str(error)) < 20:
-            return f"a message that says nothing: {error}"
-        return REFUSED if may_refuse() else f"refused without need: {error}"
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        except ValueError as error:
+            if len(str(error)) < 20:
+                return f"a message that says nothing: {error}"
+            return REFUSED if may_refuse() else f"refused without need: {error}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
 
 
 def tried(attempts: Iterable[Attempt]) -> dict[str, int]:

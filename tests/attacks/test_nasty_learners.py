@@ -106,8 +106,6 @@ def gaps(A: np.ndarray) -> np.ndarray:
 
 def attempts(name: str) -> Iterator[Attempt]:
     target = Target(name)
-    if len(target.A) < 2:
-        return
     for learner, (_, _, solvers) in READOUTS.items():
         for solver in solvers:
             for ridge in (r for r in RIDGES if r or learner != "ExtremeSVMClassifier"):
@@ -237,7 +235,7 @@ def test_one() -> None:
 
 
 @pytest.mark.attacks
-@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("name", [name for name in MATRICES if len(MATRICES[name]()) > 1])
 def test_every_one(name: str, tally) -> None:
     ended = tried(attempts(name))
     tally(sum(ended.values()), **ended)

@@ -244,6 +244,13 @@ def joined(verdicts: Sequence[Verdict]) -> Verdict:
     )
 
 
+def _without_each(sums: Array) -> Array:
+    """Sums over all folds but one, for each; infinite where that fold's own is."""
+    with np.errstate(invalid="ignore"):
+        rest = sums.sum(axis=0) - sums
+    return np.where(np.isnan(rest), sums, rest)
+
+
 def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
     """The verdict of all rows, from pieces of them in their order."""
     weight = np.sum([part.weight for part in parts], axis=0)
@@ -253,8 +260,8 @@ def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
     verdict = Verdict(
         scores=scores.sum(axis=0) / total,
         squares=squares.sum(axis=0) / total,
-        others=(scores.sum(axis=0) - scores) / outside,
-        others_squares=(squares.sum(axis=0) - squares) / outside,
+        others=_without_each(scores) / outside,
+        others_squares=_without_each(squares) / outside,
         here=scores,
         decided=decided / total,
         weight=weight,

@@ -224,8 +224,9 @@ class Triangle:
 
     @property
     def mass(self) -> float:
-        """Trace of ΦᵀΦ."""
-        return float(np.sum(self.R[:, 1 : 1 + self.schema.n_columns] ** 2))
+        """Trace of ΦᵀΦ; infinite in a file that no rows could have given."""
+        with np.errstate(over="ignore"):
+            return float(np.sum(self.R[:, 1 : 1 + self.schema.n_columns] ** 2))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an ``.npz`` file without pickles, whole or not at all, under a SHA-256.
