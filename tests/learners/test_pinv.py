@@ -1,4 +1,7 @@
-"""A ridge for each target, beside scikit-learn's RidgeCV."""
+"""A ridge for each target, beside RidgeCV; features of every shape and kind."""
+
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -61,3 +64,91 @@ class TestAlphaPerTarget:
             model.predict_interval(X, method="jackknife+", training=(X, Y))
         with pytest.raises(ValueError, match="a path of its own"):
             pl.AlphaPathDisplay.from_estimator(model)
+
+
+def refitted(X, Y, alpha):
+    """Predictions of ridges on all other rows, by least squares on centred rows."""
+    found = np.empty_like(Y)
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        mean, level = X[others].mean(axis=0), Y[others].mean(axis=0)
+        K = (X[others] - mean) @ (X[others] - mean).T
+        duals = np.linalg.solve(K + alpha * np.eye(len(K)), Y[others] - level)
+        found[i] = level + (X[i] - mean) @ (X[others] - mean).T @ duals
+    return found
+
+
+def awkward(kind, X):
+    if kind == "offset":
+        return X + 1e4
+    if kind == "constant":
+        return np.hstack([X, np.full((len(X), 3), 7.0)])
+    if kind == "duplicated":
+        return np.hstack([X, X, X[:, :2]])
+    return X[:, :3] @ np.random.default_rng(1).standard_normal((3, X.shape[1]))
+
+
+@pytest.mark.parametrize("n", [40, 12], ids=["tall", "wide"])
+@pytest.mark.parametrize("kind", ["offset", "constant", "duplicated", "rank deficient"])
+class TestAwkwardFeatures:
+    def test_rows_left_out_are_those_of_refits(self, kind, n):
+        X, Y, _ = drawn(n, 20)
+        X = awkward(kind, X)
+        model = pl.PinvRegressor(alpha=0.5).fit(X, Y)
+        off = 1e-7 if kind == "offset" else 1e-9
+        np.testing.assert_allclose(model.loo_predictions_, refitted(X, Y, 0.5), atol=off)
+
+    def test_ridges_choose_themselves_and_probabilities_are_some(self, kind, n):
+        X, Y, _ = drawn(n, 20)
+        y = (Y[:, 0] > np.median(Y[:, 0])).astype(int)
+        X = awkward(kind, X)
+        model = pl.PinvClassifier().fit(X, y)
+        assert np.isfinite(model.loo_scores_).all()
+        assert -10.0 < model.best_score_ < 0.0
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+    def test_no_ridge_at_all(self, kind, n):
+        X, Y, _ = drawn(n, 20)
+        X = awkward(kind, X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            model = pl.PinvRegressor(alpha=0.0).fit(X, Y)
+        centred = X - X.mean(axis=0)
+        expected, *_ = np.linalg.lstsq(centred, Y - Y.mean(axis=0), rcond=1e-10)
+        np.testing.assert_allclose(model.predict(X), centred @ expected + Y.mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize("learner", [pl.PinvClassifier, pl.PinvRegressor])
+def test_few_rows_of_many_columns_are_copied_once(learner):
+    """Room for the factor while it is needed, or for the rows that are kept, and little more."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((36, 50_000)), np.arange(36) % 3
+    learner().fit(X[:, :100], y)  # what is imported and compiled is not counted
+    tracemalloc.start()
+    try:
+        model = learner().fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert model.report_.method == "gram"
+    assert peak < 1.4 * X.nbytes
+
+
+@pytest.mark.sweep
+def test_more_entries_than_32_bits_count(tmp_path):
+    """Rows of zeros but for the last, which lie beyond 2³¹ entries; the file has holes."""
+    p, last = 64, 1000
+    n = 2**31 // p + last
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (n, p))
+    y = np.lib.format.open_memmap(tmp_path / "y.npy", "w+", np.float32, (n,))
+    X[-last:] = rng.standard_normal((last, p))
+    y[-last:] = X[-last:] @ np.arange(p) + 1.0
+    tail, targets = X[-last:].astype(float), y[-last:].astype(float)
+    del X, y
+    blocks = pl.NpyBlocks(tmp_path / "X.npy", tmp_path / "y.npy", rows=2**18)
+    model = pl.PinvRegressor(alpha=1.0, loo_scoring=None).fit_blocks(blocks)
+    sums, total = tail.sum(axis=0), targets.sum()
+    G = tail.T @ tail - np.outer(sums, sums) / n + np.eye(p)
+    expected = np.linalg.solve(G, tail.T @ targets - sums * total / n)
+    np.testing.assert_allclose(model.coef_, expected, rtol=1e-6)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Shifted, is_sparse, to_dense
+from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
 from pinvlearn._core.blas import blas
 from pinvlearn._core.products import product
 from pinvlearn.readout.problem import EPS, Center, Problem
@@ -350,7 +350,10 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     Y_mean = (root * unit) @ Y / np.sqrt(total)
     # V = ZᵀU / s with Z = diag(root)(H - mean)
     weighted = U * root[:, None]
-    V = (np.asarray(H.T @ weighted) - np.outer(H_mean, weighted.sum(axis=0))) / s
+    V, shift = np.asarray(H.T @ weighted), weighted.sum(axis=0)
+    for columns in slices(0, len(V), max(2**16 // m, 1)):  # in place: V is as large as H
+        V[columns] -= np.outer(H_mean[columns], shift)
+        V[columns] /= s
     C = s[:, None] * (weighted.T @ (Y - Y_mean))
     squares = np.square(root[:, None] * (Y - Y_mean)).sum(axis=0)
     center = Center(H_mean, Y_mean, total, squares, problem.intercept)

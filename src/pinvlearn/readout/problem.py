@@ -184,11 +184,14 @@ class Problem:
         return RFactor(R[:, :p], R[:, p:], rows.center)
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
-        """H, Y and weights of all pieces together; H stays sparse if its pieces are."""
+        """H, Y and weights of all pieces together; H stays sparse if its pieces are.
+
+        H may be the user's own array: it is not to be written to.
+        """
         pieces = list(self.rows_at_hand.each(lambda H, Y, w: (H, Y, w)))
         stack = scipy.sparse.vstack if is_sparse(pieces[0][0]) else np.vstack
         weights = [w for _, _, w in pieces if w is not None]
-        H = stack([H for H, _, _ in pieces])
+        H = stack([H for H, _, _ in pieces]) if len(pieces) > 1 else pieces[0][0]
         Y = np.vstack([Y for _, Y, _ in pieces])
         if not np.isfinite(H.sum()):
             self.rows_at_hand.raise_not_finite()
@@ -197,7 +200,7 @@ class Problem:
     def dense(self) -> Dense:
         """All rows as dense arrays, centred and scaled; memory m·p."""
         H, Y, weights = self.stacked()
-        Z: Array = H.toarray() if is_sparse(H) else H
+        Z: Array = H.toarray() if is_sparse(H) else np.array(H, order="C")
         total = float(len(Y) if weights is None else weights.sum())
         H_mean, Y_mean = np.zeros(Z.shape[1]), np.zeros(Y.shape[1])
         if self.intercept:
