@@ -1,9 +1,10 @@
 """Directives that show benchmark results straight from their JSON, so that no figure is typed.
 
 Before a build every result gets a page, ``generated/benchmarks/NAME``. ``.. benchmark-summary::
-KIND`` is a table of those pages; ``.. benchmark-findings:: NAME [COUNT]`` the findings of one, or
-the first few, as a list; ``.. benchmark-table:: NAME NUMBER`` one of its tables, from 1. All
-leave out the targets that runs were held to, which the results in the repository have.
+KIND`` is a table of those pages; ``.. benchmark-findings:: NAME`` the findings of one as a list,
+or with ``:only: PATTERN`` those in which the pattern is found; ``.. benchmark-table:: NAME NUMBER``
+one of its tables, from 1. All leave out the targets that runs were held to, which the results in
+the repository have.
 """
 
 import json
@@ -11,9 +12,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
@@ -207,18 +209,21 @@ def _others() -> dict[str, Summary]:
 
 
 class BenchmarkFindings(_FromResults):
-    """What one result shows, in its own computed sentences, or the first few of them."""
+    """What one result shows, in its own computed sentences, or those that a page speaks of."""
 
     required_arguments = 1
-    optional_arguments = 1
+    option_spec: ClassVar = {"only": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        name, *most = self.arguments
+        (name,) = self.arguments
         path = RESULTS / f"{name}.json"
         if not path.exists():
             return self.shown(MISSING.format(what=f"``{name}``", name=name))
         said = [without_targets(one) for one in self.read(path)["findings"]]
-        return self.shown(bullets(said[: int(most[0])] if most else said))
+        only = self.options.get("only", "")
+        if not (chosen := [one for one in said if re.search(only, one)]):
+            raise self.error(f"No finding of {name} has {only!r}; there are: {said}.")
+        return self.shown(bullets(chosen))
 
 
 class BenchmarkTable(_FromResults):
