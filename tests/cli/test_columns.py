@@ -56,6 +56,15 @@ def test_pooled_levels_are_said() -> None:
     assert "column 'city': 3 rare levels stand together as one" in result.stderr
 
 
+def test_ids_with_gaps_are_ids_still(frame) -> None:
+    """As floats they used to pass for measurements."""
+    frame["no"] = pd.array([2**60 + 999 * i for i in range(ROWS)], dtype="Int64")
+    frame.loc[3, "no"] = pd.NA
+    frame["count"] = np.where(np.arange(ROWS) % 9, np.arange(ROWS) % 5, np.nan)
+    said = fit(frame).stderr
+    assert "look like ids: no (integers beyond 2^53); --drop or --id leaves them out" in said
+
+
 def test_decimals_of_parquet_are_numbers(frame, base) -> None:
     """They used to be taken as categories."""
     frame["price"] = [None, *(Decimal(int(1000 * x)).scaleb(-2) for x in base[1:])]

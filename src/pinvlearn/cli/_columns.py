@@ -133,11 +133,18 @@ def _kind(name: str, column: pd.Series) -> Kind:
         return Kind("date")
     if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return Kind("category")
-    if pd.api.types.is_integer_dtype(column) and len(known):
-        return kind_of_integers(name, known.tolist())
+    if len(known) and (pd.api.types.is_integer_dtype(column) or _integers_with_gaps(column)):
+        return kind_of_integers(name, [int(value) for value in known])
     if pd.api.types.is_numeric_dtype(column):
         return Kind("number")
     return kind_of_texts(name, [as_text(cell) for cell in known])
+
+
+def _integers_with_gaps(column: pd.Series) -> bool:
+    """Whether floats are so for want of another way to write a gap."""
+    if not pd.api.types.is_float_dtype(column) or not column.hasnans:
+        return False
+    return bool((column.isna() | ((column % 1 == 0) & (column.abs() < 2**63))).all())
 
 
 def _holds_dates(known: pd.Series) -> bool:
