@@ -37,7 +37,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its threads draw random numbers, which hypothesis notices
 def dask_client():
     """A Dask cluster of two workers in this process, to which everything is sent as bytes."""
     with _dask_cluster(processes=False, protocol="tcp://") as client:

@@ -156,7 +156,7 @@ def test_min_epochs_are_run():
     assert f.report.passes == 7
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e200])
+@pytest.mark.parametrize("scale", [1.0, 1e20])
 def test_divergence_is_raised_not_returned(scale):
     _, X = known()
     with pytest.raises(ValueError, match=r"diverged in epoch \d+ of factor 1.*Lower the learning"):
