@@ -51,6 +51,7 @@ def test_more_features_are_added_to_an_earlier_run(folder, capsys):
     assert len(again) == 2 * len(first)
 
 
+@pytest.mark.sweep
 def test_limits_are_results(folder, capsys, monkeypatch):
     class Hungry:
         def fit(self, X, y):
