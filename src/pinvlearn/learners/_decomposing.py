@@ -99,6 +99,13 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     _also: ClassVar[str] = ""
     """What else `n_components` may be, for messages."""
 
+    components_ = FromSummary()
+    explained_variance_ = FromSummary()
+    explained_variance_ratio_ = FromSummary()
+    n_components_ = FromSummary()
+    report_ = FromSummary()
+    singular_values_ = FromSummary()
+
     def _fit(self, X: Matrix) -> None:
         """Set all attributes from checked rows."""
         raise NotImplementedError

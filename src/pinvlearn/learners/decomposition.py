@@ -120,14 +120,8 @@ class FastPCA(Decomposition):
     _solver_name = "svd_solver"
     _fewest = 0
     _also = ', "mle"'
-    components_ = FromSummary()
-    explained_variance_ = FromSummary()
-    explained_variance_ratio_ = FromSummary()
     mean_ = FromSummary()
-    n_components_ = FromSummary()
     noise_variance_ = FromSummary()
-    report_ = FromSummary()
-    singular_values_ = FromSummary()
 
     def __init__(
         self,
@@ -402,12 +396,6 @@ class FastTruncatedSVD(Decomposition):
 
     _solver_name = "algorithm"
     _fewest = 1
-    components_ = FromSummary()
-    explained_variance_ = FromSummary()
-    explained_variance_ratio_ = FromSummary()
-    n_components_ = FromSummary()
-    report_ = FromSummary()
-    singular_values_ = FromSummary()
 
     def __init__(
         self,
