@@ -525,6 +525,12 @@ def check_share(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_coverage(coverage: float) -> None:
+    """A share of new rows, neither none nor all of them."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
+
+
 def check_rcond(rcond: Any) -> float | None:
     """None or a number in [0, 1)."""
     if rcond is not None and not (isinstance(rcond, numbers.Real) and 0.0 <= float(rcond) < 1.0):

@@ -220,8 +220,7 @@ class AlphaPathDisplay:
         AlphaPathDisplay
             The drawn display.
         """
-        learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        check_is_fitted(learner)
+        learner = _fitted_learner(estimator)
         alphas = getattr(learner, "alphas_", None)
         scores = getattr(learner, "loo_scores_", None)
         if alphas is None or scores is None:
@@ -350,8 +349,7 @@ class SizePathDisplay:
         SizePathDisplay
             The drawn display.
         """
-        learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        check_is_fitted(learner)
+        learner = _fitted_learner(estimator)
         if not hasattr(learner, "size_scores_"):
             raise ValueError(
                 f"this {type(learner).__name__} did not choose a size by leave-one-out. Fit it "
@@ -461,8 +459,7 @@ class RoundsDisplay:
         RoundsDisplay
             The drawn display.
         """
-        learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        check_is_fitted(learner)
+        learner = _fitted_learner(estimator)
         if not hasattr(learner, "rounds_"):
             raise ValueError(
                 f"a {type(learner).__name__} learns no metric in rounds; give a fitted "
@@ -516,3 +513,10 @@ class RoundsDisplay:
 
 def _round_in_words(one: Round) -> str:
     return f"round {one.number}: {one.kernel}, {one.form}" if one.number else f"plain {one.kernel}"
+
+
+def _fitted_learner(estimator: Any) -> Any:
+    """The estimator, or the last step of a Pipeline; it must have been fitted."""
+    learner = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    check_is_fitted(learner)
+    return learner

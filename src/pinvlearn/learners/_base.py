@@ -22,6 +22,7 @@ from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
+    check_coverage,
     check_in_memory,
     check_jobs,
     check_magnitude,
@@ -287,8 +288,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         array of bool of shape (n_samples, n_classes)
             Whether a class is in the set of a row; a set may be empty, or hold several classes.
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
+        check_coverage(coverage)
         if self._ledger.schema.task != "classes":
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]
@@ -380,8 +380,7 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         lower, upper : arrays of shape (n_samples,) or (n_samples, n_targets)
             Ends of the intervals.
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
+        check_coverage(coverage)
         check_choice("method", method, ("quantile", "jackknife+", "cv+", "split"))
         if groups is not None and method != "cv+":
             raise ValueError(f'groups are left out by method="cv+"; it is {method!r}.')
