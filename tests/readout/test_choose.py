@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score
 
 import pinvlearn
 from oracles import generalised_cross_validation, leave_one_out
-from pinvlearn.readout import solvers
+from pinvlearn.readout import choose, solvers
 from pinvlearn.readout.choose import (
     TIE,
     best_cell,
@@ -337,3 +337,28 @@ def test_sparse_rows_are_left_out_as_dense_ones(weighted, rng):
     dense = pinvlearn.PinvRegressor().fit(X.toarray(), y, sample_weight=weights)
     np.testing.assert_allclose(sparse.loo_scores_, dense.loo_scores_, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(sparse.loo_predictions_, dense.loo_predictions_, atol=1e-8)
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "accuracy", "mse"])
+def test_ridges_that_predict_the_same_are_judged_once(scoring, monkeypatch):
+    X, y = make_classification(400, 8, n_informative=8, n_redundant=0, n_classes=3, random_state=0)
+    alphas = np.concatenate([[0.0], np.logspace(-16, 3, 20)])[::-1]
+
+    def fitted(**options):
+        return pinvlearn.PinvClassifier(alpha=alphas, loo_scoring=scoring, **options).fit(X, y)
+
+    merged = fitted()
+    seen = []
+    original = choose.Spectral.coefs
+    monkeypatch.setattr(
+        choose.Spectral, "coefs", lambda self, ridges: seen.append(ridges) or original(self, ridges)
+    )
+    again = fitted()
+    monkeypatch.setattr(choose, "SAME", 0.0)
+    each = fitted()
+    assert len(seen[0]) < 16
+    assert len(seen[-1]) == len(alphas)
+    np.testing.assert_array_equal(again.loo_scores_, merged.loo_scores_)
+    np.testing.assert_allclose(merged.loo_scores_, each.loo_scores_, rtol=1e-7)
+    assert merged.alpha_ == each.alpha_
+    assert merged.corrected_score_ == pytest.approx(each.corrected_score_, rel=1e-6)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, Shifted, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, is_sparse
 from pinvlearn._core.products import times
 from pinvlearn.readout.duals import Duals, norms_of
 from pinvlearn.readout.factors import (
@@ -33,6 +33,7 @@ from pinvlearn.readout.factors import (
 from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.scoring import (
     FOLDS,
+    SAME,
     Part,
     Scoring,
     Verdict,
@@ -222,27 +223,57 @@ def _joined(parts: list[LeftOut]) -> LeftOut:
 def _by_leverages(
     problem: Problem, factor: Factor, alphas: Array, score: Scoring
 ) -> tuple[LeftOut, int]:
-    """Residuals over 1 - leverage, block by block; and how many rows have weight."""
+    """Residuals over 1 - leverage, block by block; and how many rows have weight.
+
+    Ridges far below the smallest eigenvalue predict the same, and one of them is judged for all.
+    """
+    alike = _alike(factor, alphas)
+    ridges = np.array([alphas[alike == i].max() for i in range(alike.max() + 1)])
     center = factor.center
-    coefs = factor.coefs(alphas)
+    coefs = factor.coefs(ridges)
     p, t, count = coefs.shape
     offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
+    by_columns = coefs.reshape(p, t * count)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array, int]:
         w = np.ones(len(Y)) if weights is None else weights
-        leverage = factor.leverage(_rows(H, weights, center.H_mean), alphas)
+        leverage = factor.leverage(_rows(H, weights, center.H_mean), ridges)
         if center.intercept:
             leverage += (w / center.total)[:, None]
         free = freedom_of(leverage)
-        fitted = np.asarray(H @ coefs.reshape(p, t * count)).reshape(len(Y), t, count)
-        # targets before alphas in memory: sums over them are then sums of whole arrays
-        errors = (Y[..., None] - offsets - fitted).swapaxes(1, 2)
-        predictions = left_out(Y[:, None, :], errors, free)
-        return part_of(score, Y, predictions, w, every), free, int(np.count_nonzero(w))
+        # Targets, alphas, rows: sums over any of them are sums of whole arrays, and what is made
+        # of the fitted values, targets + (fitted - targets) / (1 - leverage), is made in place.
+        fitted = (H @ by_columns).T if is_sparse(H) else by_columns.T @ H.T
+        outputs = np.ascontiguousarray(fitted).reshape(t, count, len(Y))
+        targets = np.ascontiguousarray(Y.T)[:, None]
+        outputs += offsets[..., None]
+        outputs -= targets
+        outputs /= np.ascontiguousarray(free.T)
+        outputs += targets
+        part = part_of(score, Y, outputs.transpose(2, 1, 0), w, every)
+        return part, free, int(np.count_nonzero(w))
 
     parts, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
-    return LeftOut(judged(score, parts), np.vstack(free)), sum(counts)
+    found = LeftOut(judged(score, parts), np.vstack(free))
+    return (found if count == len(alphas) else _for_each(found, alike)), sum(counts)
+
+
+def _alike(factor: Factor, alphas: Array) -> IntArray:
+    """For each alpha the number of what it predicts: the same below `SAME` of every eigenvalue."""
+    spectral = factor.spectral
+    least = 0.0 if spectral is None or not len(spectral.s) else float(spectral.s[-1]) ** 2
+    if spectral is not None and spectral.noise >= SAME * least:
+        least = 0.0  # it may be nothing but noise
+    small = alphas <= SAME * least
+    if np.count_nonzero(small) < 2:
+        return np.arange(len(alphas))
+    return np.where(small, 0, np.cumsum(~small))
+
+
+def _for_each(found: LeftOut, alike: IntArray) -> LeftOut:
+    """What was found, for every alpha of those that predict the same."""
+    return replace(found, verdict=found.verdict.repeated(alike), free=found.free[:, alike])
 
 
 def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> LeftOut:

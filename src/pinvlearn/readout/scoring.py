@@ -67,7 +67,7 @@ class Scoring:
 
 def squared_error_score(targets: Array, outputs: Array) -> Array:
     """Minus the mean squared error over the targets."""
-    score = np.zeros(outputs.shape[1:])
+    score = np.zeros_like(outputs[0])
     for y, f in zip(targets, outputs, strict=True):
         error = f - y[:, None]
         score -= np.square(error, out=error)
@@ -83,7 +83,8 @@ def accuracy_score(targets: Array, outputs: Array) -> Array:
 
 def top_class_score(targets: Array, outputs: Array) -> Array:
     """1 where the largest output is the right class's."""
-    largest, top = outputs[0].copy(), np.zeros(outputs.shape[1:], dtype=np.int32)
+    largest = outputs[0].copy("K")  # in whatever order it lies
+    top = np.zeros_like(largest, dtype=np.int32)
     for number, output in enumerate(outputs[1:], start=1):
         top[output > largest] = number
         np.maximum(largest, output, out=largest)
@@ -134,8 +135,9 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
         if scoring.decided is not None:
             decided = dealt @ scoring.decided(targets, outputs)
         if scoring.rows is None:
-            some = np.flatnonzero(weights)[::every]
-            swapped = np.ascontiguousarray(outputs[:, some].swapaxes(1, 2))
+            every_row = every == 1 and bool(weights.all())
+            some = slice(None) if every_row else np.flatnonzero(weights)[::every]
+            swapped = np.ascontiguousarray(outputs.swapaxes(1, 2)[..., some])
             kept = Outputs(Y[some], swapped, weights[some], folds[some])
         elif scoring.rows is scoring.decided:
             scores = decided
@@ -219,6 +221,23 @@ class Verdict:
         scores[i], squares[i] = better.scores[0], better.squares[0]
         return replace(self, scores=scores, squares=squares)
 
+    def repeated(self, alike: IntArray) -> Verdict:
+        """With candidate alike[i] in the place of candidate i, for each target if they are told."""
+        count = int(alike.max()) + 1
+        starts = np.arange(0, len(self.scores), count)
+        which = (starts[:, None] + alike).ravel()
+        held = self.held
+        return replace(
+            self,
+            scores=self.scores[which],
+            squares=self.squares[which],
+            others=self.others[:, which],
+            others_squares=self.others_squares[:, which],
+            here=self.here[:, which],
+            decided=self.decided[:, which],
+            held=held and held._replace(outputs=held.outputs[:, which]),
+        )
+
     def without(self, barred: Any) -> Verdict:
         """With candidates that must not be chosen."""
         never = np.where(barred, -np.inf, 0.0)
@@ -288,14 +307,14 @@ def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
     """
     change = np.abs(np.diff(verdict.squares)) <= SAME * np.abs(verdict.squares[1:])
     fresh = np.append(True, ~change)
-    outputs, alike = held.outputs[:, fresh], np.cumsum(fresh) - 1
-    (t, candidates, m), w = outputs.shape, held.weights
+    which, alike = np.flatnonzero(fresh), np.cumsum(fresh) - 1
+    (t, _, m), candidates, w = held.outputs.shape, len(which), held.weights
     dealt = np.zeros((FOLDS, m))
     dealt[held.folds, np.arange(m)] = w
     scores, others, here = np.empty(candidates), *np.empty((2, FOLDS, candidates))
     weight, n = dealt.sum(axis=1)[:, None], effective_rows(w)
     for columns in slices(0, candidates, max(CHUNK // (m * t), 1)):
-        gaps = gaps_of(held.Y, outputs[:, columns], n, labels=labels)
+        gaps = gaps_of(held.Y, held.outputs[:, which[columns]], n, labels=labels)
         scale, found = best_scales(gaps, w, columns.stop - columns.start)
         with np.errstate(over="ignore", invalid="ignore"):
             loss, slope, curvature, smoothed = (dealt @ part.T for part in found)
