@@ -29,7 +29,8 @@ def fit(
     Workers make a summary of each block and merge them along a fixed tree over the blocks'
     numbers; what comes back is solved here.  The same blocks give the same bits as `fit_blocks`,
     for any number of workers, whatever order they finish in, and if some are lost on the way.
-    Where the summary has too few digits workers read the blocks again, to refine the solution.
+    Workers read the blocks again to leave out each row, unless `loo_scoring` is None, and to refine
+    a solution for which the summary has too few digits.
 
     Cost: that of `fit_blocks`, and p² numbers sent for about every block, for p columns of the
     map.  Each worker needs memory for a block and a few times p² numbers.

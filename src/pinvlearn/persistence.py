@@ -82,6 +82,7 @@ PARTS = frozenset(
         "pinvlearn.features.receptive_fields.Fields",
         "pinvlearn.features.sketch.QuantileSketch",
         "pinvlearn.learners._ledger.Ledger",
+        "pinvlearn.learners._ledger.Latest",
         "pinvlearn.learners._mixed.Column",
         "pinvlearn.learners.pinv.GivenMap",
         "pinvlearn.completion.completed.Completed",

@@ -31,8 +31,9 @@ def fit(
     Which rows make a block, and their order within it, is read from columns: the same blocks give
     the same bits as `fit_blocks`, for any number of executors and any partitioning, and if some
     executors are lost on the way.  Workers summarise blocks with `mapInArrow` and merge them
-    along a fixed tree over the blocks' numbers; what comes back is solved here.  Where the summary
-    has too few digits workers read the blocks again, to refine the solution.
+    along a fixed tree over the blocks' numbers; what comes back is solved here.
+    Workers read the blocks again to leave out each row, unless `loo_scoring` is None, and to refine
+    a solution for which the summary has too few digits.
 
     Cost: that of `fit_blocks`, one shuffle of the named columns (none for a block source), and
     about 2·cores times p² numbers sent to the driver, for p columns of the map.

@@ -36,6 +36,7 @@ from pinvlearn import (
 )
 from pinvlearn._core.progress import Rate, progress
 from pinvlearn.readout.factors import Spectral
+from pinvlearn.readout.losses import class_temperature, label_temperature
 from pinvlearn.summaries import Gram, Tree, Triangle, fold
 
 RNG = np.random.default_rng(0)
@@ -164,7 +165,7 @@ class TestExactness:
 
     def test_alpha_by_generalised_cross_validation(self):
         whole = ELMRegressor(30, loo_scoring=None, random_state=0).fit(X, TARGETS)
-        model = ELMRegressor(30, random_state=0).fit_blocks(cut(TARGETS, 100, 200))
+        model = clone(whole).fit_blocks(cut(TARGETS, 100, 200))
         assert model.alpha_ == pytest.approx(whole.alpha_, rel=1e-6)
         assert len(model.gcv_scores_) == len(model.alphas_)
         close(model, whole, 1e-8)
@@ -210,6 +211,170 @@ class TestExactness:
         whole = ELMRegressor(20, alpha=1.0, loo_scoring=None, random_state=0).fit(data, y)
         a, b = model.predict(data), whole.predict(data)
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.abs(b).max())
+
+
+LEFT_OUT = {
+    "classes": (ELMClassifier(30, random_state=0), CLASSES),
+    "two classes, balanced": (
+        ELMClassifier(30, loo_scoring="balanced_accuracy", random_state=0),
+        CLASSES > 3,
+    ),
+    "labels": (ELMClassifier(30, **FIXED), LABELS),
+    "own score": (PinvRegressor(loo_scoring=lambda y, f, w: -np.abs(y - f).mean()), TARGETS),
+    "normal equations": (PinvRegressor(alpha=1.0), TARGETS),
+    "fewer rows than units": (ELMRegressor(400, random_state=0), TARGETS),
+    "one alpha, fewer rows": (ELMRegressor(400, alpha=0.1, random_state=0), TARGETS[:, 0]),
+    "no ridge": (ELMRegressor(30, alpha=0, random_state=0), TARGETS),
+    "beyond the digits of sums": (
+        ELMRegressor(30, alpha=1e-12, scale=0.01, random_state=0),
+        TARGETS,
+    ),
+}
+
+
+class TestRowsLeftOut:
+    """Blocks that can be read again give what needs rows, as one fit does."""
+
+    @pytest.mark.parametrize("weights", [None, np.floor(WEIGHTS)], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("case", LEFT_OUT.values(), ids=LEFT_OUT)
+    def test_as_one_fit(self, case, weights):
+        model, y = clone(case[0]), case[1]
+        whole = clone(model).fit(X, y, sample_weight=weights)
+        model.fit_blocks(cut(y, 50, 51, 51, 290, weights=weights))
+        assert model.alpha_ == pytest.approx(whole.alpha_, rel=1e-9)
+        within = np.maximum(model.loo_error_ + whole.loo_error_, 1e-12)
+        assert (np.abs(model.loo_predictions_ - whole.loo_predictions_) <= within).all()
+        assert model.loo_error_.max() < 1e-6
+        np.testing.assert_allclose(model.loo_scores_, whole.loo_scores_, rtol=1e-5)
+        if hasattr(model, "temperature_"):
+            assert model.temperature_ == pytest.approx(whole.temperature_)
+            np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+        else:
+            np.testing.assert_allclose(model.predict_interval(X), whole.predict_interval(X))
+
+    def test_r_factors_of_blocks_take_the_place_of_sums(self):
+        """Many rows for their columns, and leverages that a Gram matrix does not have."""
+        rng = np.random.default_rng(0)
+        rows = np.tanh(rng.standard_normal((600, 2)) @ rng.standard_normal((2, 60)) * 0.1)
+        y = np.sin(30 * rows[:, 0]) + 0.1 * rng.standard_normal(600)
+        model = PinvRegressor(alpha=1e-11)
+        blocks = [(rows[i : i + 250], y[i : i + 250]) for i in range(0, 600, 250)]
+        found, whole = clone(model).fit_blocks(blocks), clone(model).fit(rows, y)
+        assert "QR of all rows" in found.report_.reason
+        assert "QR of all rows" in whole.report_.reason
+        np.testing.assert_allclose(found.loo_predictions_, whole.loo_predictions_, atol=1e-9)
+
+    def test_sets_and_jackknife_plus(self):
+        whole = PinvClassifier(alpha=1.0).fit(X, CLASSES)
+        model = clone(whole).fit_blocks(cut(CLASSES, 100))
+        np.testing.assert_array_equal(model.predict_set(X), whole.predict_set(X))
+        whole = PinvRegressor(alpha=1.0).fit(X, TARGETS)
+        model = clone(whole).fit_blocks(cut(TARGETS, 100))
+        given = {"method": "jackknife+", "training": (X, TARGETS)}
+        np.testing.assert_allclose(
+            model.predict_interval(X, **given), whole.predict_interval(X, **given)
+        )
+
+    def test_blocks_of_one_row(self):
+        y = CLASSES[:90] > 3
+        blocks = [(X[i : i + 1], y[i : i + 1]) for i in range(90)]
+        whole = PinvClassifier().fit(X[:90], y)
+        model = PinvClassifier().fit_blocks(blocks)
+        np.testing.assert_allclose(model.loo_predictions_, whole.loo_predictions_, atol=1e-10)
+        assert model.corrected_score_ == pytest.approx(whole.corrected_score_, rel=0.1)
+
+    def test_leverages_that_are_too_many_to_keep(self, monkeypatch):
+        model = ELMClassifier(30, random_state=0)
+        kept = clone(model).fit_blocks(cut(CLASSES, 100)).loo_predictions_
+        monkeypatch.setattr("pinvlearn.readout.choose.MOST_FREEDOM", N)
+        again = model.fit_blocks(cut(CLASSES, 100)).loo_predictions_
+        np.testing.assert_allclose(again, kept, atol=1e-10)
+
+    def test_what_is_read_once_has_none(self):
+        model = PinvClassifier().fit_blocks(iter(cut(CLASSES, 100)))
+        assert not hasattr(model, "predict_proba")
+        assert not hasattr(model, "loo_scores_")
+        assert len(model.gcv_scores_) == len(model.alphas_)
+
+    def test_blocks_that_change(self):
+        class Growing(list):
+            def __iter__(self):
+                self.append((X[:3], CLASSES[:3]))
+                return super().__iter__()
+
+        with pytest.raises(ValueError, match="303 rows when they were summed up and 300"):
+            PinvClassifier().fit_blocks(Growing(cut(CLASSES, 100)))
+
+
+class TestTemperatureOfTheLatestBlock:
+    MODEL = PinvClassifier(alpha=1.0)
+
+    @pytest.mark.parametrize("decay", [1.0, 0.5])
+    @pytest.mark.parametrize("y", [CLASSES, CLASSES > 3, LABELS], ids=["seven", "two", "labels"])
+    def test_is_that_of_predictions_before_it_was_added(self, y, decay):
+        first, last = slice(150), slice(150, N)
+        before = clone(self.MODEL).partial_fit(X[first], y[first])
+        outputs, targets = before.decision_function(X[last]), LABELS[last]
+        if y is not LABELS:
+            targets = y[last, None] == before.classes_ if len(before.classes_) > 2 else y[last]
+        fit = label_temperature if y is LABELS else class_temperature
+        n = N - 150
+        shape = (np.where(targets, 1.0, -1.0).reshape(n, -1), outputs.reshape(n, -1), np.ones(n))
+        model = before.partial_fit(X[last], y[last], decay=decay)
+        assert not model._ledger.has("coef_")
+        assert any("block that came last" in note for note in model.report_.notes)
+        for copied in (model, pickle.loads(pickle.dumps(model))):
+            assert copied.temperature_ == pytest.approx(fit(*shape), rel=1e-9)
+        scaled = model.decision_function(X) / model.temperature_
+        found = model.predict_proba(X)
+        if y is LABELS:
+            np.testing.assert_allclose(found, 1 / (1 + np.exp(-2 * scaled)))
+        else:
+            np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
+
+    def test_goes_on_from_a_fit(self):
+        model = clone(self.MODEL).fit(X[:200], CLASSES[:200])
+        left_out = model.temperature_
+        model.partial_fit(X[200:], CLASSES[200:])
+        assert model.temperature_ == pytest.approx(left_out, rel=0.3)
+        assert model.temperature_ != left_out
+        assert not hasattr(model, "predict_set")
+
+    def test_survives_a_file(self, tmp_path):
+        model = clone(self.MODEL).fit(X[:200], CLASSES[:200]).partial_fit(X[200:], CLASSES[200:])
+        pinvlearn.save(model, tmp_path / "model.pinv")
+        assert pinvlearn.load(tmp_path / "model.pinv").temperature_ == model.temperature_
+
+    def test_classes_that_were_not_there_tell_nothing(self):
+        old, new = CLASSES < 4, CLASSES >= 4
+        model = clone(self.MODEL).partial_fit(X[old], CLASSES[old])
+        assert not hasattr(copy.deepcopy(model).partial_fit(X[new], CLASSES[new]), "predict_proba")
+        both = np.r_[np.flatnonzero(old)[:40], np.flatnonzero(new)]
+        seen = copy.deepcopy(model).partial_fit(X[both[:40]], CLASSES[both[:40]])
+        model.partial_fit(X[both], CLASSES[both])
+        assert model.predict_proba(X).shape == (N, 7)
+        assert 0.5 < model.temperature_ / seen.temperature_ < 2.0
+
+    def test_nothing_is_kept_that_nobody_wants(self):
+        quiet = clone(self.MODEL).set_params(loo_scoring=None)
+        for model, y in ((quiet, CLASSES), (PinvRegressor(alpha=1.0), TARGETS)):
+            model.partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+            assert not model._ledger.is_tested
+        model = clone(self.MODEL).partial_fit(X[:200], CLASSES[:200])
+        model.partial_fit(X[200:], CLASSES[200:], sample_weight=np.zeros(100))
+        assert not model._ledger.is_tested
+
+    def test_some_rows_of_a_large_block(self, monkeypatch):
+        model = clone(self.MODEL).partial_fit(X[:100], CLASSES[:100])
+        monkeypatch.setattr("pinvlearn.learners._ledger.MOST_TESTED", 64)
+        model.partial_fit(X[100:], CLASSES[100:])
+        assert len(model._ledger._test.rows) == 50
+        assert 0.0 < model.temperature_ < 2.0
+        assert model._ledger._test is None
+
+    def test_after_forgetting_there_is_none(self):
+        model = clone(self.MODEL).fit(X, CLASSES).partial_fit(X[:50], CLASSES[:50])
+        assert not hasattr(model.forget(X[:50], CLASSES[:50]), "predict_proba")
 
 
 class TestSolvingLater:
@@ -293,6 +458,7 @@ class TestSolvingLater:
         with pytest.raises(AttributeError) as caught:
             _ = model.predict_proba
         assert "need rows" in str(caught.value.__cause__)
+        assert "second block" in str(caught.value.__cause__)
         assert not hasattr(ELMRegressor(30, **FIXED).partial_fit(X, TARGETS), "predict_interval")
         assert hasattr(model.fit(X, CLASSES), "predict_proba")
         with pytest.raises(AttributeError) as caught:
@@ -404,8 +570,10 @@ class TestAfterFit:
             for model, y in ((classifier, CLASSES), (regressor, TARGETS)):
                 model.fit(X[first], y[first])
                 getattr(model, change)(X[:10], y[:10])
-                for name in ("predict_proba", "predict_interval", "loo_predictions_"):
+                for name in ("predict_set", "predict_interval", "loo_predictions_"):
                     assert not hasattr(model, name)
+                tested = change == "partial_fit" and model is classifier
+                assert hasattr(model, "predict_proba") == tested
                 assert model.report_.reason.startswith("normal equations of the summary")
 
     def test_the_rows_are_a_copy(self):

@@ -114,7 +114,7 @@ class TestAgain:
         rough, errors = exact + 1e-3, np.zeros_like(exact)
         errors[[0, 1, 2]] = 1e-2
         given = problem(kind(self.H), self.Y, self.WEIGHTS)
-        again = left_out_again(given, 1e-9, rough, errors, 1e-8)
+        again = left_out_again(given, 1e-9, self.Y, rough, errors, 1e-8)
         scale = np.abs(exact).max()
         np.testing.assert_allclose(again.predictions[:3], exact[:3], atol=1e-9 * scale)
         np.testing.assert_array_equal(again.predictions[3:], rough[3:])
@@ -124,7 +124,7 @@ class TestAgain:
         assert again.verdict.scores[0] == pytest.approx(np.average(expected, weights=self.WEIGHTS))
 
     def test_no_more_work_than_allowed(self, monkeypatch):
-        arguments = problem(self.H, self.Y), 1e-9, self.Y, np.ones_like(self.Y), 1e-8
+        arguments = problem(self.H, self.Y), 1e-9, self.Y, self.Y, np.ones_like(self.Y), 1e-8
         assert left_out_again(*arguments) is not None
         monkeypatch.setattr(extended, "MOST_WORK", 10.0)
         assert left_out_again(*arguments) is None

@@ -97,9 +97,7 @@ def fit(
     ] = None,
     updatable: Annotated[
         bool,
-        typer.Option(
-            "--updatable", help="Keep sums over the rows for update and merge; no leave-one-out."
-        ),
+        typer.Option("--updatable", help="Keep sums over the rows for update and merge."),
     ] = False,
     like: Annotated[
         Path | None,

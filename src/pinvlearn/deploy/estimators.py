@@ -72,7 +72,7 @@ def _is_binary(model: Any) -> bool:
 
 def has_probabilities(model: Any) -> bool:
     """Whether a fit left what `predict_proba` needs."""
-    return hasattr(model, "loo_predictions_")
+    return hasattr(model, "predict_proba")
 
 
 def convert(nodes: Nodes, model: Any, x: str) -> list[str]:

@@ -29,7 +29,7 @@ def to_onnx(model: Any, X: Any = None) -> Any:
     output         what it is
     ============== ========================================================================
     label          `predict` of a classifier
-    probabilities  `predict_proba`, where the fit made leave-one-out predictions
+    probabilities  `predict_proba`, where there is one
     scores         `decision_function`, where it did not
     variable       `predict` of a regressor, `transform` of a transformer
     ============== ========================================================================

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
@@ -34,7 +33,13 @@ from pinvlearn.engines.local import rows_in_memory, rows_of_block
 from pinvlearn.engines.plan import Head, Plan, source_name
 from pinvlearn.features import FeatureMap
 from pinvlearn.learners._following import Followed, followed
-from pinvlearn.learners._ledger import Ledger, Solved, has_leave_one_out
+from pinvlearn.learners._ledger import (
+    Latest,
+    Ledger,
+    Solved,
+    has_leave_one_out,
+    has_probabilities,
+)
 from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import (
@@ -50,6 +55,7 @@ from pinvlearn.learners._targets import (
     one_column,
     probabilities,
     scoring_of,
+    temperature_of,
 )
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.intervals import NoiseScale, RowsLeftOut, log_errors, width_of
@@ -66,6 +72,19 @@ OTHER_ROWS = (
 
 FEW_ENTRIES = 2**15
 """Features of rows that are predicted at once: sharing them out would take longer."""
+
+
+class SolvedOrTested(Solved):
+    """The same, or else what rows that came last tell about it."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        try:
+            return super().__get__(model, owner)
+        except AttributeError:
+            ledger = model._held_ledger
+            if ledger is None or not ledger.is_tested:
+                raise
+            return ledger.temperature(model._tested)
 
 
 class Fitted(NamedTuple):
@@ -111,7 +130,8 @@ class ReadoutEstimator(Followed, LedgerHolder):
             check_magnitude(X, targets.T, targets.weights)
             if not self.__sklearn_tags__().input_tags.pairwise:
                 warn_of_scales(X)
-            found = self._fit_readout(X, y, targets, scoring_of(self.loo_scoring, targets))
+            score = scoring_of(self.loo_scoring, targets.schema, targets.totals)
+            found = self._fit_readout(X, y, targets, score)
             notes = tuple(found.notes)
             schema = replace(targets.schema, n_columns=int(found.map.n_columns))
             solution = self._solution_of(found.readout, schema, notes)
@@ -152,7 +172,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
         if self._why_nothing_is_kept() is None:
             summary = problem.take_folded()
             if summary is None and problem.is_wide:
-                rows = _copied(block_of(drawn, drawn.n_columns))
+                rows = block_of(drawn, drawn.n_columns).copied()
         return Fitted(drawn, readout, [*notes, *more], summary, rows)
 
     def _read_out(self, problem: Problem, solver: Any, alpha: Alpha) -> Readout:
@@ -200,7 +220,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
 class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     """Classes coded as ±1 targets, one column per class (one in all for two classes)."""
 
-    temperature_ = Solved("Divisor of the outputs whose softmax gives the probabilities.")
+    temperature_ = SolvedOrTested("Divisor of the outputs whose softmax gives the probabilities.")
     corrected_accuracy_ = Solved("Share of rows decided rightly, where others chose the ridge.")
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
@@ -251,9 +271,18 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         """
         return decided(self._outputs(X), self._ledger.schema, self.classes_)
 
-    @available_if(has_leave_one_out)
+    def _tested(self, test: Latest) -> float:
+        """The temperature of rows that came last, as the model before them predicts them."""
+        readout = self._solved_from(test.before)
+        outputs = np.vstack([p.H @ readout.coef + readout.intercept for p in test.rows.pieces()])
+        return temperature_of(test.rows.schema, test.rows.Y, outputs, test.rows.weights)
+
+    @available_if(has_probabilities)
     def predict_proba(self, X: Matrix) -> Array:
         """Softmax of the outputs at one temperature, fitted to the leave-one-out outputs.
+
+        After `partial_fit` it is fitted to the rows that came last, as they were predicted before
+        they were added.
 
         Parameters
         ----------
@@ -499,14 +528,6 @@ def _targets_of(y: Any, rows: Matrix) -> Array:
     """Targets of rows, of shape (n, t)."""
     check_consistent_length(rows, y)
     return np.asarray(y, dtype=np.float64).reshape(rows.shape[0], -1)
-
-
-def _copied(block: Block) -> Block:
-    """The rows, whatever their owner does with them; sparse ones as an array that files know."""
-    X, weights = block.X, block.weights
-    X = scipy.sparse.csr_array(X, copy=True) if is_sparse(X) else X.copy()
-    weights = None if weights is None else weights.copy()
-    return replace(block, X=X, T=block.T.copy(), weights=weights)
 
 
 def plan_for_engine(estimator: Any, head: Head, source: str | None, each: Any) -> tuple[Plan, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_block
@@ -14,14 +16,18 @@ from pinvlearn.summaries import Gram, Schema, Summary
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.schema import weights_text
 
+MOST_TESTED = 2**14
+"""Rows of the latest block that are kept to be predicted: one number is fitted to them."""
+
 
 class Ledger:
     """What a model has learned from, and what follows from it.
 
-    A ledger is never written to: adding, forgetting and merging give another one.  Two things are
-    worked out when they are first asked for, by one thread while others wait, and kept: the
-    summary, where a fit left something cheaper, and the solution, which is solved for after rows
-    have come or gone.  Neither changes what anybody sees.
+    A ledger is never written to: adding, forgetting and merging give another one.  Three things
+    are worked out when they are first asked for, by one thread while others wait, and kept: the
+    summary, where a fit left something cheaper, the solution, which is solved for after rows have
+    come or gone, and the temperature, from the rows that came last.  None changes what anybody
+    sees.
 
     Parameters
     ----------
@@ -37,6 +43,8 @@ class Ledger:
         The attributes that follow; None where they have yet to be solved for.
     notes : tuple of str
         What a careful user would want to know of the map.
+    test : Latest or None
+        Rows that came last, and the sums before they came.
     """
 
     def __init__(
@@ -48,9 +56,12 @@ class Ledger:
         rows: Block | None = None,
         solution: dict[str, Any] | None = None,
         notes: tuple[str, ...] = (),
+        test: Latest | None = None,
     ) -> None:
         self.map, self.schema, self.notes = map, schema, notes
         self._summary, self._rows, self._solution = summary, rows, solution
+        self._test = test
+        self._temperature: float | None = None
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -60,6 +71,7 @@ class Ledger:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self._test = self._temperature = None  # files of earlier versions have none
         vars(self).update(state)
         self._lock = threading.RLock()
 
@@ -89,6 +101,19 @@ class Ledger:
                     self._solution = solve(self.summary)
         return self._solution
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether rows were added that were predicted before, or can be."""
+        return self._test is not None or self._temperature is not None
+
+    def temperature(self, fitted: Callable[[Latest], float]) -> float:
+        """What `fitted` gives for the rows that came last; what it took is then let go."""
+        with self._lock, one_blas_thread():
+            if self._test is not None:
+                self._temperature, self._test = fitted(self._test), None
+            assert self._temperature is not None
+            return self._temperature
+
     def has(self, name: str) -> bool:
         """Whether an attribute has been solved for; nothing is solved."""
         return self._solution is not None and name in self._solution
@@ -99,10 +124,18 @@ class Ledger:
         check_class_weight(summary.schema, class_weight)
         return Plan(self.map, summary.schema, type(summary), check_block, class_weight, learner)
 
-    def add(self, new: Summary, *, decay: float = 1.0, classes: Any = None) -> Ledger:
-        """With more rows, those so far weighted by `decay`, and classes that none may have."""
+    def add(
+        self, new: Summary, *, decay: float = 1.0, classes: Any = None, test: Block | None = None
+    ) -> Ledger:
+        """With more rows, those so far weighted by `decay`, and classes that none may have.
+
+        `test` are the rows, where they are to be predicted without themselves.
+        """
         before = self.summary if decay == 1.0 else self.summary * decay
-        return self._with(with_classes(before.merged(new), classes))
+        added = self._with(with_classes(before.merged(new), classes))
+        if test is not None:
+            added._test = Latest.of(self.summary, test, added.schema)
+        return added
 
     def forget(self, old: Summary) -> Ledger:
         """Without some of the rows."""
@@ -112,7 +145,8 @@ class Ledger:
         """The same rows, known to have been made by something, such as a scaler."""
         summary = replace(self.summary, schema=replace(self.summary.schema, prepared=fingerprint))
         other = self._with(summary)
-        other._solution = self._solution
+        other._solution, other._test = self._solution, self._test
+        other._temperature = self._temperature
         return other
 
     def closed(self) -> Ledger:
@@ -121,6 +155,38 @@ class Ledger:
 
     def _with(self, summary: Summary) -> Ledger:
         return Ledger(self.map, summary.schema, summary, notes=self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Latest:
+    """Rows that were added last, and the sums before: test, then train.
+
+    Attributes
+    ----------
+    before : Gram or Triangle
+    rows : Block
+        Coded for the classes of both.
+    """
+
+    before: Summary
+    rows: Block
+
+    @classmethod
+    def of(cls, before: Summary, block: Block, schema: Schema) -> Latest | None:
+        """Of at most `MOST_TESTED` rows, which are copied; None where there is nothing to test.
+
+        Rows without weight, or of classes that were not there before, tell nothing.
+        """
+        T = np.zeros((len(block), schema.n_targets))
+        T[:, block.schema.columns_in(schema)] = block.T
+        before = with_classes(before, schema.classes)
+        tells = np.ones(len(T), dtype=bool) if block.weights is None else block.weights > 0.0
+        if schema.task == "classes":
+            tells &= T @ before.target_totals > 0.0
+        rows = np.flatnonzero(tells)[:: -(-len(T) // MOST_TESTED) or 1]
+        if not before.total > 0.0 or not len(rows):
+            return None
+        return cls(before, replace(block, T=T, schema=schema).part(rows).copied())
 
 
 def check_class_weight(schema: Schema, class_weight: Any) -> None:
@@ -211,6 +277,23 @@ def has_leave_one_out(estimator: Any) -> bool:
     if ledger is not None:
         raise AttributeError(
             "This needs leave-one-out predictions, and those need rows. A model that learned from "
-            "summaries (partial_fit, forget, merge, fit_blocks, fit_summary) keeps none; use fit."
+            "sums alone (partial_fit, forget, merge, fit_summary) has none; use fit, or fit_blocks "
+            "on blocks that can be read again: a list, or a source such as ParquetBlocks."
         )
     return True
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """Whether outputs can be scaled to probabilities, or can be after a fit."""
+    ledger = estimator._held_ledger
+    if ledger is not None and ledger.is_tested:
+        return True
+    try:
+        return has_leave_one_out(estimator)
+    except AttributeError as reason:
+        if ledger is None or getattr(estimator, "loo_scoring", None) is None:
+            raise
+        raise AttributeError(
+            f"{reason} After partial_fit probabilities are there from the second block on: their "
+            "scale is fitted to the block that came last, as it was predicted before it was added."
+        ) from None

@@ -43,13 +43,19 @@ from pinvlearn.learners._ledger import (
     with_classes,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.learners._targets import score_attributes
+from pinvlearn.learners._targets import score_attributes, scoring_of
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.problem import Problem, Rows
+from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
 from pinvlearn.summaries import Schema, Summary, fingerprint
 from pinvlearn.summaries.gram import check_other_rows
+
+TESTED = (
+    "the temperature of probabilities is fitted to the block that came last, as it was predicted "
+    "before it was added"
+)
 
 
 class LedgerHolder(BaseEstimator):
@@ -148,7 +154,9 @@ class LedgerHolder(BaseEstimator):
         "auto", "cholesky" or "gram".  From nothing, the map is drawn at the first call: a random
         layer from the seed alone, centres from the rows of that call.  The weights are solved for
         when they are next needed.  With ``alpha="auto"`` generalised cross-validation chooses,
-        which needs no rows; what needs rows, such as probabilities, is gone.
+        which needs no rows; what needs rows, such as intervals, is gone.  Probabilities are scaled
+        by the rows of the last call, as the model predicted them before they were added: for that
+        classifiers keep up to 16,384 of them, and the sums before (unless `loo_scoring` is None).
 
         Parameters
         ----------
@@ -176,8 +184,11 @@ class LedgerHolder(BaseEstimator):
                 new = with_classes(plan.summary(X, y, sample_weight), classes)
                 self._begin(plan, new)
             else:
-                new = self._plan_for_more().summary(X, y, sample_weight)
-                self._hold(ledger.add(new, decay=decay, classes=classes))
+                more = self._plan_for_more()
+                block = more.block(X, y, sample_weight)
+                test = block if self._wants_tests(block.schema) else None
+                new = more.summary_of(block)
+                self._hold(ledger.add(new, decay=decay, classes=classes, test=test))
         return self
 
     @available_if(can_go_on)
@@ -305,13 +316,15 @@ class LedgerHolder(BaseEstimator):
         Threads work on blocks side by side, with one BLAS thread each; sums are merged along a
         fixed tree over the blocks' positions.  The result's bits depend on the blocks, not on the
         number of threads or on interruptions.  Memory: p² for each level of the tree and each
-        thread, and the blocks at work.
+        thread, the blocks at work, and what is left of rows left out, some numbers for each.
 
         Parameters
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
             A sequence is read by the threads, at the positions that are needed; anything else is
-            read in order.  What can be read twice is, if the solution needs refinement.
+            read in order.  What can be read again is: twice more to leave out each row, unless
+            `loo_scoring` is None, and where the solution needs refinement.  Probabilities and
+            intervals are then those of `fit`.
         classes : array, optional
             All classes, also those that no block may hold.
         source : str, optional
@@ -332,8 +345,8 @@ class LedgerHolder(BaseEstimator):
         Returns
         -------
         self
-            Unchanged if it fails or is interrupted while it reads.  Where only the solution fails,
-            for want of digits, the summary is kept: ``set_params`` another alpha and go on.
+            Unchanged if it fails or is interrupted while it sums up.  Where only the solution
+            fails, for want of digits, the summary is kept: ``set_params`` another alpha and go on.
         """
         n_jobs = check_jobs(self.n_jobs)
         with unchanged_on_failure(self):
@@ -470,11 +483,26 @@ class LedgerHolder(BaseEstimator):
             return {}
 
         def solved(summary: Summary) -> dict[str, Any]:
-            problem = Problem(rows, self._intercept, summary=summary)
-            readout = solve(problem, self._solver(), self._alpha_of_sums())
-            return self._solution_of(readout, summary.schema, ledger.notes)
+            notes = ledger.notes
+            if ledger.is_tested:
+                notes = (*notes, TESTED)
+            return self._solution_of(self._solved_from(summary, rows), summary.schema, notes)
 
         return ledger.solution(solved)
+
+    def _solved_from(self, summary: Summary, rows: Rows | None = None) -> Readout:
+        """The read-out that follows from sums, and from their rows where these can be read."""
+        score = None if rows is None else self._score_of_blocks(summary)
+        problem = Problem(rows, self._intercept, score, summary=summary)
+        return solve(problem, self._solver(), self._alpha_of_sums())
+
+    def _wants_tests(self, schema: Schema) -> bool:
+        """Whether rows that come are to be predicted before they are added."""
+        return schema.task != "targets" and self.loo_scoring is not None
+
+    def _score_of_blocks(self, summary: Summary) -> Scoring | None:
+        """What rows left out are judged by, where blocks can be read again."""
+        return scoring_of(self.loo_scoring, summary.schema, summary.target_totals)
 
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]

@@ -38,6 +38,12 @@ class Targets:
         """Targets as they are fitted: ±1 for classes and labels."""
         return self.schema.signed(self.T)
 
+    @property
+    def totals(self) -> Array:
+        """Weighted sum of each column."""
+        totals: Array = self.T.sum(axis=0) if self.weights is None else self.weights @ self.T
+        return totals
+
 
 def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tuple[Schema, Any]:
     """The schema of a classifier's targets, before any class is known, and y as an array."""
@@ -100,11 +106,14 @@ def check_scoring(value: Any, allowed: tuple[str, ...]) -> None:
     )
 
 
-def scoring_of(value: Any, targets: Targets) -> Scoring | None:
-    """What leave-one-out judges by; None for no leave-one-out."""
+def scoring_of(value: Any, schema: Schema, totals: Array) -> Scoring | None:
+    """What leave-one-out judges by; None for no leave-one-out.
+
+    `totals` are the weighted sums of the target columns.
+    """
     if value is None:
         return None
-    schema, right = targets.schema, None
+    right = None
     if schema.task != "targets":
         several = schema.task == "classes" and schema.n_targets > 2
         right = top_class_score if several else accuracy_score
@@ -113,16 +122,14 @@ def scoring_of(value: Any, targets: Targets) -> Scoring | None:
     if value == "log_loss":
         return Scoring(log_loss=schema.task, decided=right)
     if value == "balanced_accuracy":
-        return Scoring(_balanced(targets, right), decided=right)
+        return Scoring(_balanced(schema, totals, right), decided=right)
     return Scoring(squared_error_score if value == "mse" else right, decided=right)
 
 
-def _balanced(targets: Targets, right: Any) -> Any:
+def _balanced(schema: Schema, totals: Array, right: Any) -> Any:
     """Right decisions over the weight of the row's class: the mean of the classes' accuracies."""
-    if targets.schema.task != "classes":
+    if schema.task != "classes":
         raise ValueError('loo_scoring="balanced_accuracy" is for classes; labels have "accuracy".')
-    Y, w = targets.Y, targets.weights
-    totals = (np.ones(len(Y)) if w is None else w) @ (_both(Y) > 0.0)
     counts = np.where(totals > 0.0, totals * np.count_nonzero(totals), np.inf) / totals.sum()
 
     def score(Y: Array, outputs: Array) -> Array:
@@ -178,15 +185,20 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
     outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is not None and errors is not None and targets is not None:
-        weights = np.ones(len(targets)) if readout.weights is None else readout.weights
-        temperature = label_temperature if schema.task == "labels" else class_temperature
-        found["temperature_"] = temperature(targets, outputs, weights)
+        found["temperature_"] = temperature_of(schema, targets, outputs, readout.weights)
         if schema.task == "classes":
             chances = probabilities(outputs / found["temperature_"], schema)
             found["loo_chances"] = np.sort(chances[_both(targets) > 0.0])
         found["loo_predictions_"] = one_column(outputs, schema)
         found["loo_error_"] = one_column(errors, schema)
     return found
+
+
+def temperature_of(schema: Schema, targets: Array, outputs: Array, weights: Array | None) -> float:
+    """The divisor of outputs for ±1 targets at which their log-loss is least."""
+    weights = np.ones(len(targets)) if weights is None else weights
+    temperature = label_temperature if schema.task == "labels" else class_temperature
+    return temperature(targets, outputs, weights)
 
 
 def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:

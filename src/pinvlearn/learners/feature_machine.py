@@ -57,7 +57,7 @@ from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import SOLVERS
 from pinvlearn.readout.trials import ALPHAS, WIDTHS, Sample, Space, search_plain
-from pinvlearn.summaries import Gram, Schema
+from pinvlearn.summaries import Gram, Schema, Summary
 
 JUDGES = {"classes": CLASSES, "labels": LABELS, "targets": NUMBERS}
 
@@ -378,6 +378,10 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         columns, coef = self.map_.folded(np.atleast_2d(self.coef_).T)
         schema = self._ledger.schema
         self.metric_ = metric_of_blocks(replace(plan, schema=schema), columns, coef, each)
+
+    def _score_of_blocks(self, summary: Summary) -> Scoring | None:
+        """None: the sample that chose kernel and metric is among the rows that are left out."""
+        return None
 
     def _solver(self) -> Any:
         return check_solver("auto", SOLVERS)

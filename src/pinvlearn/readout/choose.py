@@ -48,6 +48,10 @@ PATH_DECADES = (-16.0, 0.0)
 """The built-in path: 31 alphas from 1e-16 to 1 times the largest eigenvalue of ZᵀZ.  The signal of
 wide kernels sits in the tail of the spectrum: smaller ridges win than one expects."""
 
+MOST_FREEDOM = 2**27
+"""Rows times alphas of which 1 - leverage is kept (1 GiB); beyond, it is found again at the best
+alpha."""
+
 TIE = 1e-6
 """Scores that differ by less than this part are equal."""
 
@@ -176,8 +180,9 @@ class LeftOut:
     ----------
     verdict : Verdict
         On the alphas.
-    free : array of shape (m, alphas)
-        1 - leverage, by which the residuals of the whole fit are to be divided.
+    free : array of shape (m, alphas) or None
+        1 - leverage, by which the residuals of the whole fit are to be divided; None where that
+        were too many numbers to keep.
     predictions : array of shape (m, alphas, t) or None
         The left-out predictions themselves, where residuals would be 0 / 0.
     errors : array of shape (m, alphas, t) or None
@@ -185,7 +190,7 @@ class LeftOut:
     """
 
     verdict: Verdict
-    free: Array
+    free: Array | None
     predictions: Array | None = None
     errors: Array | None = None
 
@@ -212,7 +217,9 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scorin
 
 def _joined(parts: list[LeftOut]) -> LeftOut:
     """What was found for one alpha at a time."""
-    found = LeftOut(joined([part.verdict for part in parts]), np.hstack([p.free for p in parts]))
+    free = [part.free for part in parts if part.free is not None]
+    kept = np.hstack(free) if len(free) == len(parts) else None
+    found = LeftOut(joined([part.verdict for part in parts]), kept)
     if parts[0].predictions is None:
         return found
     predictions = np.hstack([part.predictions for part in parts if part.predictions is not None])
@@ -235,13 +242,11 @@ def _by_leverages(
     offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     by_columns = coefs.reshape(p, t * count)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
+    keep = problem.shape[0] * count <= MOST_FREEDOM
 
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array, int]:
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array | None, int]:
         w = np.ones(len(Y)) if weights is None else weights
-        leverage = factor.leverage(_rows(H, weights, center.H_mean), ridges)
-        if center.intercept:
-            leverage += (w / center.total)[:, None]
-        free = freedom_of(leverage)
+        free = _free(factor, H, weights, ridges)
         # Targets, alphas, rows: sums over any of them are sums of whole arrays, and what is made
         # of the fitted values, targets + (fitted - targets) / (1 - leverage), is made in place.
         fitted = (H @ by_columns).T if is_sparse(H) else by_columns.T @ H.T
@@ -252,10 +257,10 @@ def _by_leverages(
         outputs /= np.ascontiguousarray(free.T)
         outputs += targets
         part = part_of(score, Y, outputs.transpose(2, 1, 0), w, every)
-        return part, free, int(np.count_nonzero(w))
+        return part, free if keep else None, int(np.count_nonzero(w))
 
     parts, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
-    found = LeftOut(judged(score, parts), np.vstack(free))
+    found = LeftOut(judged(score, parts), np.vstack(free) if keep else None)
     return (found if count == len(alphas) else _for_each(found, alike)), sum(counts)
 
 
@@ -273,7 +278,18 @@ def _alike(factor: Factor, alphas: Array) -> IntArray:
 
 def _for_each(found: LeftOut, alike: IntArray) -> LeftOut:
     """What was found, for every alpha of those that predict the same."""
-    return replace(found, verdict=found.verdict.repeated(alike), free=found.free[:, alike])
+    free = None if found.free is None else found.free[:, alike]
+    return replace(found, verdict=found.verdict.repeated(alike), free=free)
+
+
+def _free(factor: Factor, H: Matrix, weights: Array | None, alphas: Array) -> Array:
+    """1 - leverage of rows that took part, for each alpha; the intercept's share counts."""
+    center = factor.center
+    leverage = factor.leverage(_rows(H, weights, center.H_mean), alphas)
+    if center.intercept:
+        w = np.ones(len(leverage)) if weights is None else weights
+        leverage += (w / center.total)[:, None]
+    return freedom_of(leverage)
 
 
 def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> LeftOut:
@@ -337,6 +353,15 @@ class Accuracy(NamedTuple):
     leverage: float
 
 
+class HeldOut(NamedTuple):
+    """Left-out predictions, how far rounding may have moved them, targets and weights."""
+
+    predictions: Array
+    moved: Array
+    Y: Array
+    weights: Array
+
+
 def held_out(
     problem: Problem,
     factor: Factor,
@@ -345,26 +370,32 @@ def held_out(
     alpha: float,
     coef: Array,
     accuracy: Accuracy,
-) -> tuple[Array, Array, Array]:
-    """Left-out predictions at alpha number i, how far rounding may have moved them, and weights.
+) -> HeldOut:
+    """Rows left out at alpha number i, from a pass over them.
 
     Residuals are those of `coef`, the refined coefficients.  Rows of weight zero are predicted like
     new ones.
     """
-    offset = factor.center.offset(coef)
+    offset, again = factor.center.offset(coef), found.free is None and found.predictions is None
 
-    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, ...]:
         w = np.ones(len(Y)) if weights is None else weights
         reach = np.zeros(len(Y))
         if not w.all():
             reach[w == 0.0] = _reach(factor, alpha, H[w == 0.0])
-        return times(H, coef) + offset, w, reach
+        free = _free(factor, H, weights, np.array([alpha])) if again else np.ones((len(Y), 1))
+        return times(H, coef) + offset, Y, w, reach, free
 
     blocks = problem.rows_at_hand.each(of_block)
-    fitted, w, reach = map(np.concatenate, zip(*blocks, strict=True))
-    Y, inside = problem.rows_at_hand.Y, (w > 0.0)[:, None]
+    fitted, Y, w, reach, free = map(np.concatenate, zip(*blocks, strict=True))
+    if len(Y) != problem.shape[0]:
+        raise ValueError(
+            f"the blocks held {problem.shape[0]} rows when they were summed up and {len(Y)} when "
+            "they were read again: they change from one reading to the next. Write them to files."
+        )
+    inside = (w > 0.0)[:, None]
     if found.predictions is None or found.errors is None:
-        free = found.free[:, i, None]
+        free = free if found.free is None else found.free[:, i, None]
         predictions, known = left_out(Y, Y - fitted, free[:, 0]), np.zeros_like(Y)
     else:
         free = np.ones((len(Y), 1))
@@ -383,7 +414,7 @@ def held_out(
         turned = accuracy.leverage * leverage + 2.0 * turn * np.sqrt(leverage * free) + 8.0 * EPS
         moved += inside * np.abs(Y - predictions) * turned
         moved = (moved + 4.0 * EPS * (np.abs(Y) + np.abs(fitted))) / free + known
-    return predictions, np.where(np.isnan(moved), np.inf, moved), w
+    return HeldOut(predictions, np.where(np.isnan(moved), np.inf, moved), Y, w)
 
 
 def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:

@@ -228,18 +228,22 @@ class Again(NamedTuple):
 
 
 def left_out_again(
-    problem: Problem, alpha: float, predictions: Array, errors: Array, tolerance: float
+    problem: Problem,
+    alpha: float,
+    Y: Array,
+    predictions: Array,
+    errors: Array,
+    tolerance: float,
 ) -> Again | None:
-    """Left-out predictions with those found again whose errors exceed the tolerance.
+    """Left-out predictions of targets Y, those found again whose errors exceed the tolerance.
 
     None where that costs more than `MOST_WORK`, or no correction would converge.
     """
     m, p = problem.shape
-    Y = problem.rows_at_hand.Y
     uncertain: Any = (errors > tolerance * scale_of(Y, predictions)).any(axis=1)
     if m * p * max(int(np.count_nonzero(uncertain)), min(m, p)) > MOST_WORK:
         return None
-    H, Y, weights = problem.stacked()
+    H, _, weights = problem.stacked()
     w = np.ones(len(Y)) if weights is None else weights
     rows = np.flatnonzero(uncertain[w > 0.0])
     H = to_dense(H)

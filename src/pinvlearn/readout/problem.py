@@ -18,6 +18,7 @@ from pinvlearn._core.arrays import Array, Matrix, is_sparse
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.summaries import Gram, Moments, Summary, Triangle
 from pinvlearn.summaries.moments import EPS as EPS
+from pinvlearn.summaries.triangle import parted, r_factor, stacked
 
 T = TypeVar("T")
 BlockFunction = Callable[[Matrix, Array, Array | None], T]
@@ -102,7 +103,7 @@ class Problem:
     rng : numpy.random.Generator
         A stream for the solvers that sample.
     summary : Gram, Triangle or None
-        It is read, never written.
+        It is read, never written.  With a score, its rows can be read again as often as it takes.
     """
 
     rows: Rows | None
@@ -126,10 +127,15 @@ class Problem:
         return self.rows_at_hand.n_rows, self.rows_at_hand.n_columns
 
     @property
+    def sums_alone(self) -> bool:
+        """Whether a summary has to do: its rows are gone, or at hand for refinement only."""
+        return self.summary is not None and self.score is None
+
+    @property
     def is_wide(self) -> bool:
         """Whether there are no more rows than columns, and all of them are at hand."""
         m, p = self.shape
-        return self.summary is None and m <= p
+        return not self.sums_alone and m <= p
 
     @property
     def moments(self) -> Moments:
@@ -165,9 +171,12 @@ class Problem:
         )
 
     def triangle(self) -> RFactor:
-        """The R factor: that of the summary, or by Householder's QR of all rows."""
+        """The R factor: that of the summary, or by Householder's QR of all rows.
+
+        Rows that come in blocks are not put together: their R factors are.
+        """
         if self.summary is not None:
-            R, QY, first = cast(Triangle, self.summary).signed(self.intercept)
+            R, QY, first = self._kept_triangle()
             p, root = R.shape[1], float(first[0])
             H_mean, Y_mean = first[1 : 1 + p] / root, first[1 + p :] / root
             if not self.intercept:
@@ -182,6 +191,13 @@ class Problem:
         )
         R = R[: min(rows.Z.shape)]
         return RFactor(R[:, :p], R[:, p:], rows.center)
+
+    def _kept_triangle(self) -> tuple[Array, Array, Array]:
+        """R, QᵀY and the means, from the summary's R factor or by another pass over its rows."""
+        if isinstance(self.summary, Triangle):
+            return self.summary.signed(self.intercept)
+        R = self.rows_at_hand.fold(r_factor, stacked)
+        return parted(R, self.shape[1], self.intercept)
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
         """H, Y and weights of all pieces together; H stays sparse if its pieces are.

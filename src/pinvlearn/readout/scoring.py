@@ -271,7 +271,13 @@ def _without_each(sums: Array) -> Array:
 
 
 def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
-    """The verdict of all rows, from pieces of them in their order."""
+    """The verdict of all rows, from pieces of them in their order.
+
+    The folds of each piece are turned at random: else all rows of pieces that have one row each
+    would be of the same fold.
+    """
+    turns = np.random.default_rng(0).integers(FOLDS, size=len(parts))
+    parts = [_turned(part, int(t - turns[0])) for part, t in zip(parts, turns, strict=True)]
     weight = np.sum([part.weight for part in parts], axis=0)
     scores, squares, decided = np.sum([part.sums for part in parts], axis=0)
     total = weight.sum()
@@ -298,6 +304,14 @@ def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
         return _by_log_loss(verdict, outputs, scoring.log_loss == "labels")
     assert scoring.own is not None
     return _by_own_score(verdict, outputs, scoring.own)
+
+
+def _turned(part: Part, by: int) -> Part:
+    """The same with its folds renumbered."""
+    held = part.held
+    if held is not None:
+        held = held._replace(folds=(held.folds + by) % FOLDS)
+    return Part(np.roll(part.weight, by), np.roll(part.sums, by, axis=1), held)
 
 
 def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:

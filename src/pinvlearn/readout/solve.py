@@ -127,12 +127,12 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         best = np.array([best_of(own, alphas) for own in scores])
     Y = problem.rows_at_hand.Y
     coef, predictions, moved = np.empty((factor.rhs.shape[0], len(best))), *np.empty((2, *Y.shape))
-    errors, w = [], None
+    errors, w = [], Y[:, 0]
     for i in np.unique(best):
         own, ridge = best == i, float(alphas[i])
         found = refined(problem, factor, ridge)
         accuracy = Accuracy(found.error, min(factor.error(ridge), MEASURED * found.first_error))
-        outputs, off, w = held_out(problem, factor, left_out, i, ridge, found.coef, accuracy)
+        outputs, off, _, w = held_out(problem, factor, left_out, i, ridge, found.coef, accuracy)
         coef[:, own], predictions[:, own], moved[:, own] = (
             found.coef[:, own],
             outputs[:, own],
@@ -197,10 +197,10 @@ def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Reado
     def again(i: int) -> Verdict | None:
         alpha = float(alphas[i])
         once = readout if alpha == readout.alpha else _solve_once(problem, solver, alpha)
-        predictions, errors = once.leave_one_out, once.leave_one_out_error
-        if predictions is None or errors is None:
+        predictions, errors, Y = once.leave_one_out, once.leave_one_out_error, once.targets
+        if predictions is None or errors is None or Y is None:
             return None
-        better = left_out_again(problem, alpha, predictions, errors, TOLERANCE)
+        better = left_out_again(problem, alpha, Y, predictions, errors, TOLERANCE)
         if better is None:
             return None
         found[i] = replace(
@@ -246,23 +246,23 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     if problem.rows is None and len(alphas) > 1:
         alphas, notes = _within_digits(factor, alphas, limit)
     scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
-    if problem.summary is not None and len(alphas) > 1 and found.error > limit:
+    if problem.sums_alone and len(alphas) > 1 and found.error > limit:
         # Rows that could be read again did not help: the best of what needs none.
         alphas, notes = _within_digits(factor, alphas, limit)
         scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
     chosen = float(alphas[best])
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
+    unrefined = quality.shifted and problem.rows is None
+    if problem.sums_alone and (unrefined or found.error > limit):
+        raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
     if problem.summary is not None:
-        unrefined = quality.shifted and problem.rows is None
-        if unrefined or found.error > limit:
-            raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)
-    bound, predictions, moved, w = factor.error(chosen), None, None, None
+    bound, predictions, moved, Y, w = factor.error(chosen), None, None, None, None
     if left_out is not None:
         accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
-            predictions, moved, w = held_out(
+            predictions, moved, Y, w = held_out(
                 problem, factor, left_out, best, chosen, found.coef, accuracy
             )
     notes += found.notes
@@ -280,7 +280,7 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         scores=scores,
         verdict=None if left_out is None else left_out.verdict,
         weights=w,
-        targets=None if left_out is None else problem.rows_at_hand.Y,
+        targets=Y,
         leave_one_out=predictions,
         leave_one_out_error=moved,
         error=found.error,

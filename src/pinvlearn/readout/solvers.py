@@ -155,7 +155,7 @@ class ExactSVD:
         report : Report
             What was done and why.
         """
-        if problem.summary is not None:
+        if problem.summary is not None and not problem.is_wide:
             return QR(self.rcond).factor(problem, alpha)
         watch = Stopwatch()
         with watch("rows"):
@@ -329,9 +329,8 @@ class QR:
         with watch("svd"):
             U, s, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
-        reason = (
-            "QR of all rows, SVD of R" if problem.summary is None else "the R factor that was kept"
-        )
+        kept = problem.summary is not None and problem.summary.offers == TRIANGLE
+        reason = "the R factor that was kept" if kept else "QR of all rows, SVD of R"
         factor = Spectral(Vt.T, s, s[:, None] * (U.T @ QY), center, rcond)
         return factor, Report("qr", reason, seconds=watch)
 
@@ -473,8 +472,9 @@ class Auto:
         report : Report
             What was done and why.
         """
-        if problem.summary is not None:
-            return self._from_summary(problem, problem.summary.offers, alpha)
+        offered = None if problem.summary is None else problem.summary.offers
+        if offered is not None and (problem.sums_alone or offered == TRIANGLE):
+            return self._from_summary(problem, offered, alpha)
         m, p = problem.shape
         least = None if alpha is None else float(np.min(alpha))
         strict = problem.score is not None and leverages_are_cheap(problem)
@@ -540,7 +540,7 @@ class Auto:
         (Solver, str) or None
             Whom to ask instead, and why; None where the solution keeps the promise.
         """
-        if problem.summary is not None or self._keeps_word(problem, readout):
+        if problem.sums_alone or self._keeps_word(problem, readout):
             return None
         why = f"alpha={readout.alpha:.3g} is beyond the digits of {readout.report.method}"
         return self.decomposing(problem), why

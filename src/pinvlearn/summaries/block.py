@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
+import scipy.sparse
 
 from pinvlearn._core.arrays import (
     BLOCK_ENTRIES,
@@ -14,6 +15,7 @@ from pinvlearn._core.arrays import (
     MIN_BLOCK_ROWS,
     WIDE,
     Array,
+    IntArray,
     Matrix,
     first_bad_entry,
     is_sparse,
@@ -82,10 +84,17 @@ class Block:
         """
         return self.schema.n_columns > WIDE and not self.sparse
 
-    def part(self, rows: slice) -> Block:
+    def part(self, rows: slice | IntArray) -> Block:
         """Some of the rows, as a block of its own."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], T=self.T[rows], weights=weights)
+
+    def copied(self) -> Block:
+        """Rows of its own, whatever their owner does; sparse ones as an array that files know."""
+        X, weights = self.X, self.weights
+        X = scipy.sparse.csr_array(X, copy=True) if is_sparse(X) else X.copy()
+        weights = None if weights is None else weights.copy()
+        return replace(self, X=X, T=self.T.copy(), weights=weights)
 
     def parts(self, size: int) -> Iterator[Block]:
         """All rows, so many at a time."""

@@ -179,6 +179,11 @@ class Gram:
         """Sum of the weights."""
         return float(self.products.TT[0, 0])
 
+    @property
+    def target_totals(self) -> Array:
+        """Weighted sum of each target column."""
+        return self.products.TT[0, 1:]
+
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, with ±1 targets; errors are in units of all mass.
 

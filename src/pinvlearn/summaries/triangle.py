@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pinvlearn._core.arrays import MIN_BLOCK_ROWS, Array, to_dense
+from pinvlearn._core.arrays import MIN_BLOCK_ROWS, Array, Matrix, to_dense
 from pinvlearn._core.blas import lapack
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
@@ -73,13 +73,11 @@ class Triangle:
         R: Array = np.zeros((width, width))
         for piece in block.pieces(2 * MIN_BLOCK_ROWS):  # few merges, of which each costs p³
             with np.errstate(over="ignore", invalid="ignore"):
-                Z = np.hstack([np.ones((len(piece), 1)), to_dense(piece.H), piece.T])
-                if piece.weights is not None:
-                    Z *= np.sqrt(piece.weights)[:, None]
+                Z = _weighted(piece.H, piece.T, piece.weights)
                 finite = np.isfinite(Z.sum())
             if not finite:
                 raise_not_finite(block.pieces())
-            R = _stacked(R, _square(_r_factor(Z)))
+            R = stacked(R, _square(_r_factor(Z)))
         return cls(R, block.schema, block.ranges, float(len(block)))
 
     def __add__(self, other: Any) -> Triangle:
@@ -103,7 +101,7 @@ class Triangle:
         same_kind(self, other)
         schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
-        R = _stacked(self._widened(schema), other._widened(schema))
+        R = stacked(self._widened(schema), other._widened(schema))
         return Triangle(R, schema, blocks, self.n_rows + other.n_rows)
 
     def __sub__(self, other: Any) -> NoReturn:
@@ -137,10 +135,7 @@ class Triangle:
         p = self.schema.n_columns
         head = np.delete(np.arange(len(self.R)), np.arange(1, 1 + p))
         targets = self.R[:, head] @ self.schema.signs[:, 1:]
-        R = np.hstack([self.R[:, : 1 + p], targets])
-        first = R[0].copy()
-        R = R[1:, 1:] if intercept else _r_factor(R[:, 1:])
-        return R[:, :p], R[:, p:], first
+        return parted(np.hstack([self.R[:, : 1 + p], targets]), p, intercept)
 
     def with_classes(self, classes: Any) -> Triangle:
         """The same rows, with further classes as columns of zeros.
@@ -223,6 +218,12 @@ class Triangle:
         return float(self.R[0, 0] ** 2)
 
     @property
+    def target_totals(self) -> Array:
+        """Weighted sum of each target column."""
+        totals: Array = self.R[0, 0] * self.R[0, 1 + self.schema.n_columns :]
+        return totals
+
+    @property
     def mass(self) -> float:
         """Trace of ΦᵀΦ; infinite in a file that no rows could have given."""
         with np.errstate(over="ignore"):
@@ -255,6 +256,25 @@ class Triangle:
         return read_summary(path, {"Triangle": cls})
 
 
+def r_factor(H: Matrix, Y: Array, weights: Array | None) -> Array:
+    """R of weighted rows √w·[1, H, Y], square."""
+    return _square(_r_factor(_weighted(H, Y, weights)))
+
+
+def parted(R: Array, p: int, intercept: bool) -> tuple[Array, Array, Array]:
+    """The R factor of Z with QᵀY, centred if there is an intercept, and the first row of R."""
+    first = R[0].copy()
+    R = R[1:, 1:] if intercept else _r_factor(R[:, 1:])
+    return R[:, :p], R[:, p:], first
+
+
+def _weighted(H: Matrix, T: Array, weights: Array | None) -> Array:
+    Z: Array = np.hstack([np.ones((len(T), 1)), to_dense(H), T])
+    if weights is not None:
+        Z *= np.sqrt(weights)[:, None]
+    return Z
+
+
 def _r_factor(Z: Array) -> Array:
     R: Array = np.linalg.qr(Z, mode="r")  # type: ignore[assignment]
     return R
@@ -266,7 +286,7 @@ def _square(R: Array) -> Array:
     return R if m == n else np.vstack([R, np.zeros((n - m, n))])
 
 
-def _stacked(R: Array, S: Array) -> Array:
+def stacked(R: Array, S: Array) -> Array:
     """The R factor of one triangle on the other: 2n³/3 flops, by LAPACK's tpqrt.
 
     No rows change no bit: an empty block and one that is not there are the same.
