@@ -4,8 +4,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-# By file: what a file sets up or compiles is set up or compiled in one of the two processes.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# By file: what a file sets up or compiles is set up or compiled in one of the two processes; in
+# order, so that the small ones come last and both end at about the same time.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 TESTS := test test-all test-lowest test-spark test-faults test-onnx test-docs test-attacks coverage
 .PHONY: demo $(TESTS) lint docs wheel clean

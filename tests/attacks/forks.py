@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 Case = tuple[str, Callable[[], object]]
 
 
-def outcomes(folder: Path, extent: str, *groups: str) -> dict[str, dict]:
+def outcomes(folder: Path, extent: str, *groups: str) -> dict[str, dict[str, dict]]:
     """How some or every case of groups (of all, if none is named) ended; see `run_cases`."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
@@ -30,8 +30,12 @@ def outcomes(folder: Path, extent: str, *groups: str) -> dict[str, dict]:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    return {case["name"]: case for case in found}
+    found: dict[str, dict[str, dict]] = {}
+    for line in done.stdout.splitlines():
+        case = json.loads(line)
+        group, name = case["name"].split("/", 1)
+        found.setdefault(group, {})[name] = case
+    return found
 
 
 def run_each(cases: Iterable[Case], together: int = 1) -> None:

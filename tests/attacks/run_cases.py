@@ -16,7 +16,7 @@ from attacks.forks import Case, run_each
 
 def models(folder: Path, every: bool) -> Iterator[Case]:
     yield from file_cases.crafted_models(folder)
-    yield from file_cases.fuzzed_models(folder, 4000 if every else 60)
+    yield from file_cases.fuzzed_models(folder, 4000 if every else 20)
 
 
 def summaries(folder: Path, every: bool) -> Iterator[Case]:
@@ -29,7 +29,7 @@ GROUPS = {
     "sparse in memory": lambda folder, every: sparse_cases.memory_cases(every),
     "models": models,
     "summaries": summaries,
-    "updates": lambda folder, every: process_cases.update_cases(folder, 40 if every else 3),
+    "updates": lambda folder, every: process_cases.update_cases(folder, 40 if every else 2),
     "kills": lambda folder, every: process_cases.kill_cases(folder, 35 if every else 2),
     "full disk": lambda folder, every: process_cases.full_disk_cases(folder),
     "containers": lambda folder, every: process_cases.container_cases(

@@ -30,12 +30,6 @@ def check(found: dict[str, dict], least: int) -> None:
 
 
 @forks
-@pytest.mark.parametrize(("group", "least"), [("models", 95), ("summaries", 110)])
-def test_crafted_files(group, least, outcomes_of) -> None:
-    check(outcomes_of(group), least)
-
-
-@forks
 @pytest.mark.attacks
 @pytest.mark.parametrize(("group", "least"), [("models", 4035), ("summaries", 4050)])
 def test_crafted_files_by_the_thousand(group, least, every_outcome_of, tally) -> None:

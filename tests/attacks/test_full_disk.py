@@ -10,11 +10,17 @@ pytestmark = [
 ]
 
 
-def test_a_file_that_cannot_grow(outcomes_of, tally) -> None:
-    found = {name: json.loads(case["text"]) for name, case in outcomes_of("full disk").items()}
-    tally(len(found), refused=len(found))
+def check(found: dict[str, dict]) -> None:
     assert len(found) == 20
     for name, case in found.items():
-        assert "File too large" in case["said"], name
-        assert case["kept"] == [4, 4], name
-        assert case["left"] == ["model.skops", "summary.npz"], name
+        ended = json.loads(case["text"])
+        assert "File too large" in ended["said"], name
+        assert ended["kept"] == [4, 4], name
+        assert ended["left"] == ["model.skops", "summary.npz"], name
+
+
+@pytest.mark.attacks
+def test_a_file_that_cannot_grow(every_outcome_of, tally) -> None:
+    found = every_outcome_of("full disk")
+    tally(len(found), refused=len(found))
+    check(found)

@@ -25,11 +25,6 @@ def check(found: dict[str, dict], least: int) -> None:
     assert len(found) >= least
 
 
-@pytest.mark.parametrize(("group", "least"), [("sparse files", 200), ("sparse in memory", 80)])
-def test_malformed_sparse_input_is_refused(group, least, outcomes_of) -> None:
-    check(outcomes_of(group), least)
-
-
 @pytest.mark.attacks
 @pytest.mark.parametrize(("group", "least"), [("sparse files", 200), ("sparse in memory", 1000)])
 def test_each_in_a_process_of_its_own(group, least, every_outcome_of, tally) -> None:

@@ -18,10 +18,6 @@ def check(found: dict[str, dict], rounds: int) -> None:
         assert ended == both, name
 
 
-def test_a_few_pairs(outcomes_of) -> None:
-    check(outcomes_of("updates"), 3)
-
-
 @pytest.mark.attacks
 def test_many_pairs(every_outcome_of, tally) -> None:
     found = every_outcome_of("updates")
