@@ -19,6 +19,7 @@ print(laplacian(np.eye(3), np.eye(3), 0.5).round(6).tolist())
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(os.name != "posix", reason="folders are made read-only by their mode")
 def test_nothing_can_be_written(tmp_path):
     package = tmp_path / "site" / "pinvlearn"

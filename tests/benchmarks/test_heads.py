@@ -44,6 +44,7 @@ def test_every_head_has_the_same_features(folder, capsys):
     assert any("himalaya RidgeCV was not run" in said for said in content["findings"])
 
 
+@pytest.mark.sweep
 def test_more_features_are_added_to_an_earlier_run(folder, capsys):
     first = run(folder, "--datasets", "waveform")["records"]
     again = run(folder, "--datasets", "mnist relu 32", "--resume")["records"]

@@ -57,6 +57,7 @@ def test_32_at_once_have_the_bits_of_one_alone(name):
         np.testing.assert_array_equal(found, alone)
 
 
+@pytest.mark.sweep
 def test_all_kinds_at_once():
     names = 5 * list(FITS)
     alone = {name: FITS[name]() for name in FITS}
