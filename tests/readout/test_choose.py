@@ -362,3 +362,28 @@ def test_ridges_that_predict_the_same_are_judged_once(scoring, monkeypatch):
     np.testing.assert_allclose(merged.loo_scores_, each.loo_scores_, rtol=1e-7)
     assert merged.alpha_ == each.alpha_
     assert merged.corrected_score_ == pytest.approx(each.corrected_score_, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_scoring", ["log_loss", "mse"])
+def test_few_entries_in_many_columns_are_searched(fit_scoring, weighted, monkeypatch, rng):
+    levels, m = (40, 15, 5), 400
+    H = scipy.sparse.hstack(
+        [scipy.sparse.csr_array(np.eye(c)[rng.integers(c, size=m)]) for c in levels]
+    ).tocsr()
+    y = (H @ rng.standard_normal(60) + 0.5 * rng.standard_normal(m) > 0).astype(int)
+    w = rng.integers(1, 4, size=m).astype(float) if weighted else None
+    whole = pinvlearn.PinvClassifier(loo_scoring=fit_scoring).fit(H, y, sample_weight=w)
+    monkeypatch.setattr("pinvlearn.readout.problem.WIDE", 50)
+    searched = pinvlearn.PinvClassifier(loo_scoring=fit_scoring).fit(H, y, sample_weight=w)
+    assert whole.report_.method == "gram"
+    assert searched.report_.method == "cholesky"
+    judged = np.isfinite(searched.loo_scores_)
+    assert 3 <= judged.sum() < 10
+    assert f"judged {judged.sum()} of 31" in str(searched.report_)
+    np.testing.assert_allclose(searched.alphas_, whole.alphas_, rtol=1e-6)
+    np.testing.assert_allclose(searched.loo_scores_[judged], whole.loo_scores_[judged], rtol=1e-5)
+    assert searched.alpha_ == pytest.approx(whole.alpha_)
+    np.testing.assert_allclose(searched.coef_, whole.coef_, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(searched.loo_predictions_, whole.loo_predictions_, atol=1e-6)
+    assert searched.corrected_score_ <= searched.best_score_ + 1e-12

@@ -82,6 +82,21 @@ def inverse_diagonal(L: Array) -> Array:
     return diagonal
 
 
+def inverse_lower(L: Array) -> Array:
+    """The lower triangle of (LLᵀ)⁻¹, zeros above; 2n³/3 flops, by tiles that threads share."""
+    n, lda = len(L), L.strides[1] // 8
+    inverse = np.zeros((n, n), order="F")
+
+    def solve(part: slice) -> None:
+        below, width = n - part.start, part.stop - part.start
+        X, corner = _inverse_columns(L, part), L[part.start :, part.start :]
+        call("dtrsm", "L", "L", "T", "N", below, width, 1.0, corner, lda, X, below)
+        inverse[part.start :, part] = X
+
+    share_out(solve, [(part,) for part in slices(0, n, COLUMNS)])
+    return inverse
+
+
 def inverse_norms(L: Array, left: Array, right: Array) -> Array:
     """Norms of the columns of (LLᵀ)⁻¹ - left·rightᵀ; about n³ flops."""
     n, lda = len(L), L.strides[1] // 8

@@ -97,6 +97,23 @@ def normal(indptr: Any, indices: Any, data: Any, X: Any, Z: Any, first: int, las
 
 
 @compiled(**_OPTIONS)
+def quadratic(indptr: Any, indices: Any, data: Any, B: Any, place: Any, out: Any) -> None:
+    """aᵀBa of every row a of A, whose column j is number place[j] of B.
+
+    Of the symmetric B the part at and above its diagonal is read.
+    """
+    for i in range(len(out)):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            j, beside = place[indices[p]], 0.0
+            for q in range(p + 1, indptr[i + 1]):
+                k = place[indices[q]]
+                beside += data[q] * (B[j, k] if j < k else B[k, j])
+            total += data[p] * (data[p] * B[j, j] + 2.0 * beside)
+        out[i] = total
+
+
+@compiled(**_OPTIONS)
 def gram(
     indptr: Any, indices: Any, data: Any,
     t_indptr: Any, t_indices: Any, t_data: Any,

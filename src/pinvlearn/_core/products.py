@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinvlearn._core.arrays import CANCELLED, Array, Matrix, Shifted, is_sparse, slices
+from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
 from pinvlearn._core.blas import blas
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
 
@@ -214,6 +214,20 @@ def _shifted_gram(A: Shifted) -> Array:
     return G
 
 
+def quadratic_forms(A: Matrix, B: Array, place: IntArray) -> Array:
+    """aᵀBa of every row a of a sparse A, for a symmetric B in Fortran order.
+
+    Column j of A is number place[j] of B.  Only the lower triangle of B is read, and of it what
+    the entries of a row meet: the squared number of entries of each row.
+    """
+    from pinvlearn._core.compiled import quadratic
+
+    A = A.tocsr().astype(np.float64, copy=False)
+    forms = np.empty(A.shape[0])
+    quadratic(A.indptr, A.indices, A.data, B.T, place, forms)
+    return forms
+
+
 def gram_work(A: Matrix) -> float:
     """Multiplications in AᵀA of a sparse matrix: the squared number of entries of each row."""
     counts = np.diff(A.tocsr().indptr).astype(np.float64)
@@ -247,6 +261,12 @@ def _canonical(A: Matrix) -> Matrix:
     A = A.copy()
     A.sum_duplicates()
     return A
+
+
+def mirror_lower(G: Array) -> Array:
+    """G in Fortran order, its lower triangle copied above the diagonal in place."""
+    _mirror_upper(G.T)
+    return G
 
 
 def _mirror_upper(G: Array, block: int = 256) -> None:

@@ -90,7 +90,7 @@ class BlockRows:
             def of_piece(item: tuple[Block, slice]) -> Products:
                 return Products.of(item[0].part(item[1]))
 
-            cuts = self._cuts()
+            cuts = self._cuts(Block.cuts_to_sum)
             pieces = _told_of(in_threads(of_piece, cuts, self.n_jobs), cuts)
             products = merged(pieces, Products.added)
         if not products.finite:
@@ -101,10 +101,12 @@ class BlockRows:
         """Name the feature that is not finite."""
         raise_not_finite(block.part(rows) for block, rows in self._cuts())
 
-    def _cuts(self) -> Iterable[tuple[Block, slice]]:
+    def _cuts(
+        self, cuts_of: Callable[[Block], list[slice]] = Block.cuts
+    ) -> Iterable[tuple[Block, slice]]:
         """Every piece as a block and its rows, which are taken where they are worked on."""
         blocks = self.blocks()
-        cuts = ((block, rows) for block in blocks for rows in block.cuts())
+        cuts = ((block, rows) for block in blocks for rows in cuts_of(block))
         return list(cuts) if isinstance(blocks, tuple) else cuts
 
 

@@ -20,12 +20,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, is_sparse
 from pinvlearn._core.products import times
+from pinvlearn.linalg.elimination import Split
+from pinvlearn.linalg.quadrature import quadrature
 from pinvlearn.readout.duals import Duals, norms_of
 from pinvlearn.readout.factors import (
     Factor,
+    Inverted,
     Spectral,
     spectral_from_moments,
     spectral_from_rows,
@@ -51,6 +55,10 @@ wide kernels sits in the tail of the spectrum: smaller ridges win than one expec
 MOST_FREEDOM = 2**27
 """Rows times alphas of which 1 - leverage is kept (1 GiB); beyond, it is found again at the best
 alpha."""
+
+PROBES = 4
+"""Random signs by which the trace of a matrix is estimated: to a few percent of what a guess needs
+where it has thousands of columns."""
 
 TIE = 1e-6
 """Scores that differ by less than this part are equal."""
@@ -187,12 +195,15 @@ class LeftOut:
         The left-out predictions themselves, where residuals would be 0 / 0.
     errors : array of shape (m, alphas, t) or None
         What rounding may have done to them.
+    judged : int or None
+        How many of the alphas have a score, where not all of them do.
     """
 
     verdict: Verdict
     free: Array | None
     predictions: Array | None = None
     errors: Array | None = None
+    judged: int | None = None
 
 
 def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> LeftOut:
@@ -206,6 +217,8 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scorin
     if spectral is None:
         if m <= p + factor.center.intercept:
             factor = spectral = spectral_from_rows(problem)
+        elif isinstance(factor, Inverted) and len(alphas) > 3:
+            return _searched(problem, factor, alphas, score)
         elif len(alphas) > 1:
             return _joined([leave_one_out(problem, factor, one, score) for one in alphas[:, None]])
     if m > most and (spectral is None or spectral.U is None):
@@ -225,6 +238,57 @@ def _joined(parts: list[LeftOut]) -> LeftOut:
     predictions = np.hstack([part.predictions for part in parts if part.predictions is not None])
     errors = np.hstack([part.errors for part in parts if part.errors is not None])
     return replace(found, predictions=predictions, errors=errors)
+
+
+def _searched(problem: Problem, factor: Inverted, alphas: Array, score: Scoring) -> LeftOut:
+    """Judge the alpha that generalised cross-validation guesses, and others until none is better.
+
+    From the guess to larger and smaller ridges, one at a time, as long as the best of those that
+    were judged has a neighbour that was not.  The others have no score.
+    """
+    order = np.argsort(alphas)
+    best = int(np.argmax(guessed_scores(factor, alphas[order], problem.n_rows)))
+    found: dict[int, LeftOut] = {}
+    while todo := [i for i in (best, best + 1, best - 1) if 0 <= i < len(order) and i not in found]:
+        i = todo[0]
+        found[i] = leave_one_out(problem, factor, alphas[order[[i]]], score)
+        judged = sorted(found)
+        verdict = joined([found[i].verdict for i in judged])
+        best = judged[best_of(verdict.scores, alphas[order[judged]], verdict.squares)]
+    where = order[judged]
+    alike = np.zeros(len(alphas), dtype=np.intp)
+    alike[where] = np.arange(len(where))
+    barred = np.ones(len(alphas), dtype=bool)
+    barred[where] = False
+    whole = _for_each(_joined([found[i] for i in judged]), alike)
+    return replace(whole, verdict=whole.verdict.without(barred), judged=len(judged))
+
+
+def guessed_scores(factor: Inverted, alphas: Array, n: float) -> Array:
+    """About the scores of `generalised_cross_validation`, from a quadrature of the spectrum."""
+    center, spectrum = factor.center, factor.spectrum
+    scores = []
+    for alpha in alphas:
+        inverse = 1.0 / (spectrum.nodes + alpha)
+        freedom = spectrum.sums(1.0 - alpha * inverse)[:PROBES].mean()
+        fitted, length = (spectrum.sums(part)[PROBES:] for part in (inverse, inverse**2))
+        rss = (center.squares - fitted - alpha * length).clip(min=0.0).mean()
+        free = max(n - float(freedom) - float(center.intercept), EPS)
+        scores.append(validation(rss, free, n, center.total))
+    return np.array(scores)
+
+
+def inverted(problem: Problem) -> Inverted:
+    """The factor of sparse rows, with what some products tell of their spectrum."""
+    moments = problem.moments
+    center = problem.center(moments)
+    H, _, weights = problem.stacked()
+    Z, rng = _rows(H, weights, center.H_mean), np.random.default_rng(0)
+    probes = rng.choice([-1.0, 1.0], size=(len(center.H_mean), PROBES))
+    start = np.hstack([probes, moments.C])
+    spectrum = quadrature(lambda X: Z.T @ (Z @ X), start)
+    raw = scipy.sparse.csr_array(Z.X if isinstance(Z, Shifted) else Z)
+    return Inverted(moments, center, Split.of((raw.T @ raw).tocsr()), spectrum)
 
 
 def _by_leverages(

@@ -11,6 +11,8 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
 from pinvlearn._core.blas import blas
 from pinvlearn._core.products import product
+from pinvlearn.linalg.elimination import Inverse, Split
+from pinvlearn.linalg.quadrature import Quadrature
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.moments import Factored, Moments, panels
 
@@ -300,6 +302,107 @@ class CholeskyFactor:
 
     def _factored(self, alpha: float) -> Factored:
         return self.moments.cholesky(alpha, self.shift)
+
+
+@dataclass(eq=False)
+class Inverted:
+    """(ZᵀZ + alpha)⁻¹, made anew for each alpha: for leverages of sparse rows with few entries.
+
+    A row's leverage meets as many entries of an inverse as the row has pairs, so that an alpha
+    costs at most p³ flops, all matrix products, and hardly anything for the rows; eigenvectors cost
+    ten times as much, and a product with all rows besides.  The raw products K = HᵀH stay sparse
+    until they are split, and the mean is taken away by a rank-one update (Sherman-Morrison).
+
+    Parameters
+    ----------
+    products : Split
+        The raw products K.
+    spectrum : Quadrature
+        What products with the rows tell of ZᵀZ: probes of its trace, then the columns of ZᵀY.
+    """
+
+    moments: Moments
+    center: Center
+    products: Split
+    spectrum: Quadrature
+    _made: tuple[float, Inverse, Array, float] | None = field(default=None, init=False, repr=False)
+    _coefs: dict[float, Array] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def spectral(self) -> None:
+        """It has no singular values; another alpha is another inverse."""
+        return None
+
+    @property
+    def rank(self) -> int:
+        """All columns: there is a ridge."""
+        return len(self.moments.diagonal)
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue of ZᵀZ."""
+        return float(self.spectrum.nodes.max())
+
+    @property
+    def rhs(self) -> Array:
+        """ZᵀY."""
+        return self.moments.C
+
+    def coef(self, alpha: float) -> Array:
+        """Solution for one alpha; kept, since its inverse may be gone when it is asked for."""
+        if alpha not in self._coefs:
+            self._coefs[alpha] = self.solve(self.rhs, alpha)
+        return self._coefs[alpha]
+
+    def coefs(self, alphas: Array) -> Array:
+        """An inverse for each alpha."""
+        return np.stack([self.coef(float(alpha)) for alpha in alphas], axis=-1)
+
+    def solve(self, rhs: Array, alpha: float) -> Array:
+        """(ZᵀZ + alpha)⁻¹ rhs."""
+        inverse, mean, free = self._inverse(alpha)
+        solution: Array = inverse @ rhs
+        return solution + np.outer(mean, (self.center.H_mean @ solution) * free)
+
+    def leverage(self, Z: Array | Shifted, alphas: Array) -> Array:
+        """Those of rows h about the mean m, w(h - m), by the entries of h alone.
+
+        With B = (K + alpha)⁻¹ and c = 1 / (1/Σw - mᵀBm) they are
+        w²(hᵀBh + c(1/Σw - hᵀBm)² - 1/Σw).
+        """
+        if not isinstance(Z, Shifted):  # in such rows all columns meet
+            solved = [self.solve(Z.T, float(alpha)) for alpha in alphas]
+            return np.stack([np.einsum("ij,ji->i", Z, half) for half in solved], axis=1)
+        found = []
+        for alpha in alphas:
+            inverse, mean, free = self._inverse(float(alpha))
+            share = Z.left / self.center.total
+            whole = inverse.forms(Z.X) + free * np.square(share - Z.X @ mean)
+            found.append(whole - Z.left * share)
+        return np.stack(found, axis=1).clip(min=0.0)
+
+    def error(self, alpha: float) -> float:
+        """Relative error before refinement: no eigenvalue of ZᵀZ + alpha is below alpha."""
+        return EPS * self.moments.magnitude / max(alpha, 1e-300)
+
+    def quality(self, alpha: float) -> Quality:
+        """No direction is missing."""
+        effective = (self.largest + alpha) / alpha
+        return Quality(float(np.sqrt(effective)), effective, 0.0, False)
+
+    def _inverse(self, alpha: float) -> tuple[Inverse, Array, float]:
+        """(K + alpha)⁻¹, the same times the mean m, and 1 / (1/Σw - mᵀ(K + alpha)⁻¹m).
+
+        Made by whoever asks for coefficients, before threads ask for leverages.
+        """
+        made = self._made
+        if made is None or made[0] != alpha:
+            self._made = made = None  # its memory is wanted
+            inverse, m = self.products.inverse(alpha), self.center.H_mean
+            mean = (inverse @ m[:, None])[:, 0]
+            free = 1.0 / self.center.total - float(m @ mean)
+            self._made = made = alpha, inverse, mean, 1.0 / max(free, EPS / self.center.total)
+        return made[1:]
 
 
 def solved_rows(Z: Array, R: Array) -> Array:

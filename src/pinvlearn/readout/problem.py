@@ -14,7 +14,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse
+from pinvlearn._core.arrays import WIDE, Array, Matrix, is_sparse
+from pinvlearn._core.products import gram_work
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.summaries import Gram, Moments, Summary, Triangle
 from pinvlearn.summaries.moments import EPS as EPS
@@ -136,6 +137,18 @@ class Problem:
         """Whether there are no more rows than columns, and all of them are at hand."""
         m, p = self.shape
         return not self.sums_alone and m <= p
+
+    @property
+    def scarce(self) -> bool:
+        """Whether rows in memory are sparse, and their entries few beside `WIDE` columns and more.
+
+        Pairs of entries are then far fewer than the flops of a p × p decomposition.
+        """
+        m, p = self.shape
+        if self.rows is None or self.summary is not None or p <= WIDE:
+            return False
+        pieces = self.rows.each(lambda H, Y, w: gram_work(H) if is_sparse(H) else np.inf)
+        return sum(pieces) <= p**3 / 16.0
 
     @property
     def moments(self) -> Moments:

@@ -266,7 +266,9 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
                 problem, factor, left_out, best, chosen, found.coef, accuracy
             )
     notes += found.notes
-    if len(alphas) > 1 and factor.spectral is None:
+    if left_out is not None and left_out.judged is not None:
+        notes += (f"leave-one-out judged {left_out.judged} of {len(alphas)} alphas, near a guess",)
+    elif len(alphas) > 1 and factor.spectral is None:
         notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
     if len(alphas) > 1 and chosen == smallest and chosen > 0.0:
         notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)

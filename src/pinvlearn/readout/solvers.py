@@ -19,7 +19,14 @@ from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import FlatGradient, Stop, Tolerance
 from pinvlearn.linalg.svd import default_rcond
-from pinvlearn.readout.choose import Alpha, as_path, best_of, generalised_cross_validation
+from pinvlearn.readout.choose import (
+    Alpha,
+    as_path,
+    best_of,
+    generalised_cross_validation,
+    guessed_scores,
+    inverted,
+)
 from pinvlearn.readout.factors import (
     CholeskyFactor,
     Factor,
@@ -485,6 +492,9 @@ class Auto:
             reason = f"{m} rows for {p} columns, so the smaller Gram matrix is ZZᵀ"
             return _because(GramSVD().factor(problem, alpha), reason)
         if least is None or isinstance(alpha, np.ndarray):
+            searched = self._searched(problem, alpha)
+            if searched is not None:
+                return searched
             factored = GramSVD().factor(problem, alpha)
             spectral, alphas = factored[0], as_path(alpha, factored[0])
             likely = alphas[
@@ -502,6 +512,20 @@ class Auto:
             return _because((factor, report), "well enough conditioned for the normal equations")
         reason = "too ill conditioned for the normal equations"
         return _because(QR(self.rcond).factor(problem, alpha), reason)
+
+    def _searched(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report] | None:
+        """An inverse for each ridge near the best, of rows with few entries in many columns."""
+        if problem.score is None or not problem.scarce:
+            return None
+        watch = Stopwatch()
+        with watch("gram"):
+            factor = inverted(problem)
+        alphas = as_path(alpha, factor)
+        likely = alphas[best_of(guessed_scores(factor, alphas, problem.n_rows), alphas)]
+        if factor.error(float(likely)) > TOLERANCE:
+            return None
+        reason = f"few entries in {problem.shape[1]} columns (inverses near the best ridge)"
+        return factor, Report("cholesky", reason, 1, seconds=watch)
 
     def _from_summary(self, problem: Problem, offered: str, alpha: Alpha) -> tuple[Factor, Report]:
         if offered == TRIANGLE:

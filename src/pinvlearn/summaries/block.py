@@ -109,6 +109,13 @@ class Block:
         p = self.schema.n_columns
         return slices(0, len(self), wide_rows(p) if self.wide else max(least, p))
 
+    def cuts_to_sum(self) -> list[slice]:
+        """The same for sums: of sparse rows so many that their products outweigh a p × p array."""
+        if not len(self) or not self.sparse:
+            return self.cuts()
+        pairs = (self.X.nnz / len(self)) ** 2
+        return self.cuts(max(MIN_BLOCK_ROWS, int(self.schema.n_columns**2 / max(pairs, 1.0))))
+
     def pieces(self, least: int = MIN_BLOCK_ROWS) -> Iterator[Block]:
         """The rows between its cuts."""
         return map(self.part, self.cuts(least))
