@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -83,6 +84,11 @@ class FromSummary:
                 f"{type(model).__name__} is not fitted: it has no {self.name} yet."
             )
         return model._solved_once()[self.name]
+
+
+@cache
+def _from_summary(kind: type) -> list[str]:
+    return [name for name in dir(kind) if isinstance(getattr(kind, name), FromSummary)]
 
 
 class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -179,11 +185,12 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 )
             with np.errstate(over="ignore", invalid="ignore"):
                 new = Scatter.of(X)
-            if not np.isfinite(np.trace(new.products)):
+            squares, least = np.trace(new.products), np.finfo(np.float64).tiny
+            if not np.isfinite(squares):
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
-            if 0.0 < max_abs(X) < np.sqrt(np.finfo(np.float64).tiny):
+            if squares <= least * np.prod(X.shape) and 0.0 < max_abs(X) < np.sqrt(least):
                 raise ValueError("the squares of X underflow. Multiply X by a large number first.")
-            for name in self._from_summary:
+            for name in _from_summary(type(self)):
                 self.__dict__.pop(name, None)
             self._solution = None
             self.summary_ = new if seen is None else seen + new
@@ -204,14 +211,8 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                     other.__dict__.update(vars(self))
                     with one_blas_thread():
                         other._solve(self.summary_)
-                    self._solution = {name: vars(other)[name] for name in self._from_summary}
+                    self._solution = {name: vars(other)[name] for name in _from_summary(type(self))}
         return self._solution
-
-    @property
-    def _from_summary(self) -> list[str]:
-        return [
-            name for name in dir(type(self)) if isinstance(getattr(type(self), name), FromSummary)
-        ]
 
     @property
     def _solver(self) -> str:
