@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -86,16 +85,13 @@ class FromSummary:
         return model._solved_once()[self.name]
 
 
-@cache
-def _from_summary(kind: type) -> list[str]:
-    return [name for name in dir(kind) if isinstance(getattr(kind, name), FromSummary)]
-
-
 class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """fit, partial_fit and the choice of components; a subclass says what is decomposed."""
 
     _solver_name: ClassVar[str]
     """The parameter that names the solver."""
+    _from_summary: ClassVar[list[str]]
+    """Names of what a summary decides."""
     _dtype: np.dtype[Any]
     """Precision of the attributes: that of X."""
     _solution: dict[str, Any] | None = None
@@ -111,6 +107,10 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     n_components_ = FromSummary()
     report_ = FromSummary()
     singular_values_ = FromSummary()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._from_summary = [n for n in dir(cls) if isinstance(getattr(cls, n), FromSummary)]
 
     def _fit(self, X: Matrix) -> None:
         """Set all attributes from checked rows."""
@@ -190,7 +190,7 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
             if squares <= least * np.prod(X.shape) and 0.0 < max_abs(X) < np.sqrt(least):
                 raise ValueError("the squares of X underflow. Multiply X by a large number first.")
-            for name in _from_summary(type(self)):
+            for name in self._from_summary:
                 self.__dict__.pop(name, None)
             self._solution = None
             self.summary_ = new if seen is None else seen + new
@@ -211,7 +211,7 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                     other.__dict__.update(vars(self))
                     with one_blas_thread():
                         other._solve(self.summary_)
-                    self._solution = {name: vars(other)[name] for name in _from_summary(type(self))}
+                    self._solution = {name: vars(other)[name] for name in self._from_summary}
         return self._solution
 
     @property
