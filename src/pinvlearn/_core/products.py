@@ -215,16 +215,16 @@ def _shifted_gram(A: Shifted) -> Array:
 
 
 def quadratic_forms(A: Matrix, B: Array, place: IntArray) -> Array:
-    """aᵀBa of every row a of a sparse A, for a symmetric B in Fortran order.
+    """aᵀBa of every row a of a sparse A, for a symmetric B in C order.
 
-    Column j of A is number place[j] of B.  Only the lower triangle of B is read, and of it what
+    Column j of A is number place[j] of B.  Only the upper triangle of B is read, and of it what
     the entries of a row meet: the squared number of entries of each row.
     """
     from pinvlearn._core.compiled import quadratic
 
     A = A.tocsr().astype(np.float64, copy=False)
     forms = np.empty(A.shape[0])
-    quadratic(A.indptr, A.indices, A.data, B.T, place, forms)
+    quadratic(A.indptr, A.indices, A.data, B, place, forms)
     return forms
 
 

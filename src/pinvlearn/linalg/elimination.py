@@ -36,8 +36,8 @@ class Split:
         Where each column stands once those that never meet come first.
     diagonal : array of shape (r,)
         Of the columns that never meet, all that their part of K has.
-    beside : array of shape (q, r)
-        What the other columns have with them.
+    beside : array of shape (r, q)
+        What they have with the other columns.
     rest : array of shape (q, q)
         The part of the others.
     """
@@ -54,32 +54,31 @@ class Split:
         others = np.setdiff1d(np.arange(K.shape[0]), first)
         place = np.empty(K.shape[0], dtype=np.intp)
         place[np.concatenate([first, others])] = np.arange(len(place))
-        rows = K[others]
-        beside, rest = rows[:, first].toarray(), rows[:, others].toarray()
+        beside, rest = K[first][:, others].toarray(), K[others][:, others].toarray()
         return cls(place, K.diagonal()[first], beside, rest)
 
     def inverse(self, alpha: float) -> Inverse:
-        """(K + alpha)⁻¹; rq² + q³ flops for S = rest + alpha - beside·(diagonal + alpha)⁻¹·besideᵀ
+        """(K + alpha)⁻¹; rq² + q³ flops for S = rest + alpha - besideᵀ·(diagonal + alpha)⁻¹·beside
         and its inverse, and 2rq² for the corner."""
         r, q = len(self.diagonal), len(self.rest)
         scale = 1.0 / (self.diagonal + alpha)
-        S = np.asfortranarray(self.rest - gram((self.beside * np.sqrt(scale)).T))
+        S = (self.rest - gram(self.beside * np.sqrt(scale)[:, None])).T  # in Fortran order
         S[np.diag_indices(q)] += alpha
         if q and factor_lower(S):
             raise np.linalg.LinAlgError(f"K + {alpha:.3g} is not definite to working precision.")
         last = mirror_lower(inverse_lower(S)) if q else S
-        scaled = self.beside * scale
-        corner = product(last, scaled)
-        whole = np.zeros((r + q, r + q), order="F")
-        whole[np.arange(r), np.arange(r)] = scale + np.einsum("ij,ij->j", scaled, corner)
-        np.negative(corner, out=whole[r:, :r])
-        whole[r:, r:] = last
+        scaled = self.beside * scale[:, None]
+        corner = product(scaled, last)
+        whole = np.zeros((r + q, r + q))
+        whole[np.arange(r), np.arange(r)] = scale + np.einsum("ij,ij->i", scaled, corner)
+        np.negative(corner, out=whole[:r, r:])
+        whole[r:, r:] = last.T
         return Inverse(self.place, scale, scaled, last, whole)
 
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """(K + alpha)⁻¹ by parts, and `whole`: the lower triangle of it, right where columns meet."""
+    """(K + alpha)⁻¹ by parts, and `whole`: the upper triangle of it, right where columns meet."""
 
     place: IntArray
     scale: Array
@@ -92,8 +91,8 @@ class Inverse:
         r = len(self.scale)
         placed = np.empty_like(X)
         placed[self.place] = X
-        low = self.last @ (placed[r:] - self.scaled @ placed[:r])
-        high = self.scale[:, None] * placed[:r] - self.scaled.T @ low
+        low = self.last @ (placed[r:] - self.scaled.T @ placed[:r])
+        high = self.scale[:, None] * placed[:r] - self.scaled @ low
         found: Array = np.concatenate([high, low])[self.place]
         return found
 
