@@ -8,7 +8,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # order, so that the small ones come last and both end at about the same time.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-TESTS := test test-all test-lowest test-spark test-faults test-onnx test-docs test-attacks coverage
+TESTS := test test-all test-lowest test-spark test-faults test-onnx test-docs test-attacks test-gpu coverage
 .PHONY: demo $(TESTS) lint docs wheel clean
 
 # One BLAS thread per worker: two workers on two cores must not fight over them.
@@ -28,7 +28,7 @@ test: $(VENV)/group-test
 
 # Every case of every table, of which `make test` takes a part: of products, all pairs.
 test-all: $(VENV)/group-test
-	$(PYTEST) -m "not spark and not faults and not attacks and not browser"
+	$(PYTEST) -m "not spark and not faults and not attacks and not browser and not gpu"
 
 # With the lowest versions that pyproject.toml allows, in an environment of their own.
 test-lowest: export PIP_CONSTRAINT = build/lowest.txt
@@ -54,6 +54,12 @@ test-onnx: $(VENV)/group-onnx
 # Pages in a real browser, at the widths of a phone and of a screen; without Chromium the tests skip.
 test-docs: $(VENV)/group-test
 	$(BIN)/python -m pytest -m browser tests
+
+# Arrays of torch and CuPy, on the CPU and on CUDA, with whatever of them GPUPYTHON has: a GPU
+# machine's own Python, since each card needs its own build.  What is missing is skipped and says so.
+GPUPYTHON ?= $(BIN)/python
+test-gpu:
+	PYTHONPATH=src $(GPUPYTHON) -m pytest -m gpu tests/_core tests/functional tests/learners/test_on_device.py
 
 test-attacks: $(VENV)/group-test
 	$(PYTEST) -m attacks || [ $$? -eq 5 ]  # 5: there are none

@@ -6,7 +6,10 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import settings
+
+from backends import BACKENDS, Backend
 
 # Few examples, always the same ones: a failure here must fail for everybody.
 settings.register_profile("pinvlearn", max_examples=25, deadline=None, derandomize=True)
@@ -41,6 +44,15 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request, monkeypatch):
+    """A library of arrays, under scikit-learn's dispatch; those of a GPU are `make test-gpu`'s."""
+    found = Backend.of(request.param)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with sklearn.config_context(array_api_dispatch=True):
+        yield found
 
 
 @pytest.fixture(scope="module")  # its threads draw random numbers, which hypothesis notices

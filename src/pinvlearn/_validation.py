@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -20,12 +21,23 @@ from pinvlearn._core.arrays import (
     Array,
     IntArray,
     Matrix,
+    distinct,
     is_operator,
     is_sparse,
     max_abs,
     to_dense,
 )
 from pinvlearn._core.checks import count_or_share, is_number, number, whole_number
+from pinvlearn._core.device import (
+    device_name,
+    free_memory,
+    home,
+    is_device,
+    is_foreign,
+    moved_to,
+    on_device,
+    to_host,
+)
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.stop import Stop
@@ -46,6 +58,8 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         if np.issubdtype(A.dtype, np.complexfloating):
             raise TypeError(f"{name} is a complex operator; only real matrices are supported.")
         return _checked_operator(A, name)
+    if is_foreign(A) or is_device(A):
+        return _checked_elsewhere(A, name)
     check_sparse(A, name)
     if is_sparse(A):
         A = scipy.sparse.csr_array(A)
@@ -75,6 +89,85 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         entries = A.data if is_sparse(A) else A
     check_finite(A, None, name)
     return A
+
+
+def _checked_elsewhere(A: Any, name: str) -> Any:
+    """A matrix of another library, on its device, in float32 or float64."""
+    found = _real(on_device(A), name)
+    if found.ndim != 2 or 0 in found.shape:
+        raise ValueError(
+            f"{name} has shape {found.shape}; a matrix of at least one row and column is needed."
+        )
+    check_finite(found, None, name)
+    return found
+
+
+def _real(x: Any, name: str) -> Any:
+    """Real numbers of float32 or float64; whole numbers and truth values become float64."""
+    kind = str(x.data.dtype).rpartition(".")[2]
+    if kind in ("float32", "float64"):
+        return x
+    if "complex" in kind:
+        raise TypeError(f"{name} is complex; only real matrices are supported.")
+    return x.astype(np.float64)
+
+
+def dispatching() -> bool:
+    """Whether scikit-learn was told to take other arrays than NumPy's as they are."""
+    return bool(get_config().get("array_api_dispatch", False))
+
+
+def check_library(*arrays: Any) -> None:
+    """Refuse arrays on a device where scikit-learn was not told to work there.
+
+    Arrays of torch on the host become NumPy's there, as they always have.
+    """
+    for x in arrays:
+        if is_foreign(x) and not dispatching() and "cpu" not in str(x.device).lower():
+            raise TypeError(
+                f"an array of {device_name(on_device(x))} was given, and array_api_dispatch is "
+                "off. Set the environment variable SCIPY_ARRAY_API=1 before Python starts, and "
+                "sklearn.set_config(array_api_dispatch=True), to work there; or move the data to "
+                "NumPy."
+            )
+
+
+def following(x: Any, X: Any, name: str) -> Any:
+    """Targets or weights beside rows X: those of NumPy follow them, others must be with them."""
+    if not (is_foreign(x) and dispatching()):
+        return x
+    x = on_device(x)
+    if device_name(x) != device_name(X):
+        raise ValueError(
+            f"{name} is an array of {device_name(x)}, and X of {device_name(X)}. Move both to one "
+            "device and library, or give NumPy's, which follow X."
+        )
+    return x
+
+
+def check_on_host(what: str, *arrays: Any) -> None:
+    """Refuse arrays of other libraries where the work needs compiled code or sparse matrices."""
+    for x in arrays:
+        if is_foreign(x):
+            raise TypeError(
+                f"{what} works on NumPy and SciPy arrays alone; an array of "
+                f"{device_name(on_device(x))} was given. Move it first (torch: .cpu().numpy(), "
+                "CuPy: .get())."
+            )
+
+
+def _checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> Any:
+    """scikit-learn's checks; arrays of other libraries come back as ours, in float64 or float32.
+
+    Its checks of dtypes know those of NumPy alone.
+    """
+    check_library(X)
+    elsewhere = is_foreign(X) and dispatching()
+    X = validate_data(estimator, X, dtype=None if elsewhere else dtype, **options)
+    if not elsewhere:
+        return X
+    X = _real(on_device(X), "X")
+    return X if dtype is FLOATS else X.astype(dtype, copy=False)
 
 
 def _checked_operator(A: Any, name: str) -> Any:
@@ -144,6 +237,7 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X", where: s
         at = int(np.flatnonzero(~np.isfinite(X.data))[0])
         place, value = (X.row[at], X.col[at]), X.data[at]
     else:
+        X = to_host(X)
         place = tuple(np.argwhere(~np.isfinite(X))[0])
         value = X[place]
     what = "NaN" if np.isnan(value) else "infinity (inf)"
@@ -176,11 +270,11 @@ def check_rows(
     check_sparse(X)
     tags = estimator.__sklearn_tags__().input_tags
     with np.errstate(over="ignore", invalid="ignore"):  # in sums of large numbers
-        X = validate_data(
+        X = _checked_by_sklearn(
             estimator,
             X,
+            dtype,
             accept_sparse="csr" if tags.sparse else False,
-            dtype=dtype,
             ensure_all_finite="allow-nan" if tags.allow_nan else False,
             ensure_min_samples=least,
             reset=reset,
@@ -198,6 +292,11 @@ def check_rows_and_targets(
     """The rows of a new fit, as `check_rows` has them, and as many targets."""
     check_sparse(X)
     check_sparse(y, "y")
+    check_library(X, y)
+    if is_foreign(X) and dispatching():
+        return _rows_and_targets_elsewhere(estimator, X, y, dtype)
+    if is_foreign(y) and dispatching():
+        following(y, X, "y")
     X, y = validate_data(
         estimator,
         X,
@@ -209,6 +308,20 @@ def check_rows_and_targets(
     )
     check_finite(X, getattr(estimator, "feature_names_in_", None))
     return scipy.sparse.csr_array(X) if is_sparse(X) else X, y
+
+
+def _rows_and_targets_elsewhere(estimator: Any, X: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
+    """The same where the rows live on a device; targets of NumPy may be names of classes."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but it is None.")
+    X = _checked_by_sklearn(estimator, X, dtype, ensure_all_finite=False)
+    y = following(y, X, "y")
+    if not is_device(y):
+        y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
+    if y.ndim not in (1, 2) or len(y) != len(X):
+        raise ValueError(f"X has {len(X)} rows, and y the shape {y.shape}; give one for each row.")
+    check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return X, y
 
 
 LARGEST, LARGEST_TARGET = 1e50, 1e150
@@ -248,7 +361,7 @@ def check_magnitude(
     ):
         size = 0.0 if values is None or values.dtype.kind not in "fiu" else max_abs(values)
         if np.isnan(size):  # gaps of a table
-            size = float(np.nanmax(np.abs(values), initial=0.0))
+            size = float(np.nanmax(np.abs(to_host(values)), initial=0.0))
         if size > most or (0.0 < size < least and not part):
             what = "overflow" if size > most else "underflow"
             raise ValueError(
@@ -298,7 +411,8 @@ def warn_of_scales(X: Matrix) -> None:
         return
     squares = np.einsum("ij,ij->j", X, X) / len(X)
     spread = np.sqrt(np.maximum(squares - X.mean(axis=0) ** 2, 0.0))
-    spread = spread[spread > ROUNDING * np.maximum(X.max(axis=0), -X.min(axis=0))]
+    real = spread > ROUNDING * np.maximum(X.max(axis=0), -X.min(axis=0))
+    spread = to_host(spread)[to_host(real)]
     if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
         warnings.warn(
             f"The feature scales differ by a factor of {spread.max() / spread.min():.3g}, so the "
@@ -317,15 +431,17 @@ def check_decay(decay: Any) -> float:
 
 
 def check_weights(
-    sample_weight: Any, n: int, where: str = "", *, some: bool = False
+    sample_weight: Any, n: int, where: str = "", *, some: bool = False, X: Any = None
 ) -> Array | None:
     """Finite weights of at least 0, one for each of n rows; one number is that of all.
 
-    With `some`, not all of them may be 0.
+    With `some`, not all of them may be 0.  They are moved to where X lives.
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    if X is not None:
+        sample_weight = following(sample_weight, X, "sample_weight")
+    weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:
@@ -339,16 +455,30 @@ def check_weights(
         raise ValueError(f"{where}sample_weight holds negative weights.")
     if some and not weights.any():
         raise ValueError("The sample weights are all zero; give some row a weight above 0.")
+    weights = moved_to(weights, X) if is_device(X) else weights
     return weights
 
 
 def check_classes(y: Any) -> tuple[str, Any]:
     """The task of a classifier, "classes" or "labels", and its targets as an array."""
+    if is_device(y):
+        return _classes_elsewhere(y)
     y = to_dense(y) if is_sparse(y) else np.asarray(y)
     check_classification_targets(y)
     if type_of_target(y) == "multilabel-indicator":
         return "labels", y
     return "classes", column_or_1d(y, warn=True)
+
+
+def _classes_elsewhere(y: Any) -> tuple[str, Any]:
+    """The same of targets on a device, of which the distinct values are looked at."""
+    few = distinct(y)
+    if y.ndim == 2 and y.shape[1] > 1:
+        check_classification_targets(to_host(y[:1000]))
+        return "labels", y
+    y = y.reshape(-1)
+    check_classification_targets(few)
+    return "classes", y
 
 
 def check_block(
@@ -357,21 +487,21 @@ def check_block(
     """Rows of a block as its schema wants them; what a `Plan` lets in."""
     check_sparse(X, f"{where}X")
     check_sparse(y, f"{where}y")
-    X = validate_data(
+    X = _checked_by_sklearn(
         _stand_in(schema, learner),
         X,
+        np.float64,
         reset=False,
         accept_sparse="csr",
-        dtype=np.float64,
         ensure_all_finite=False,
         ensure_min_samples=0,
         ensure_min_features=0,
     )
-    y = check_block_targets(y, schema, where)
+    y = check_block_targets(following(y, X, "y"), schema, where)
     if X.shape[0] != len(y):
         raise ValueError(f"{where}X has {X.shape[0]} rows, y {len(y)}.")
     check_finite(X, schema.feature_names, "X", where)
-    weights = check_weights(sample_weight, len(y), where)
+    weights = check_weights(sample_weight, len(y), where, X=X)
     check_magnitude(X, y if schema.task == "targets" else None, weights, where, part=True)
     return X, y, weights
 
@@ -387,9 +517,9 @@ def _stand_in(schema: Schema, learner: str) -> Any:
 
 def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     """y as the schema wants it; a floating-point class must be a whole number."""
-    y = to_dense(y) if hasattr(y, "toarray") else np.asarray(y)
+    y = to_dense(y) if hasattr(y, "toarray") else np.asarray(y, like=home(y))
     if schema.task == "classes":
-        y = column_or_1d(y, warn=True)
+        y = y.reshape(-1) if is_device(y) else column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.equal(y, np.floor(y)).all():
             raise ValueError(
                 "Unknown label type: continuous. Classes must be whole numbers or strings, none "
@@ -400,7 +530,7 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
         shape = "(n,)" if schema.one_target else f"(n, {schema.n_targets})"
         raise ValueError(f"y has shape {y.shape}; {shape} was expected, as in the first block.")
     if schema.task == "targets":
-        y = np.asarray(y, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64, like=home(y))
         check_finite(y, None, "y", where)
     return y
 
@@ -447,11 +577,12 @@ def check_rank(rank: int | float | None, shape: tuple[int, int]) -> int | None:
     return count_or_share("rank", rank, min(shape), f"for a matrix of shape {shape} ")
 
 
-def check_memory(needed: int, shape: tuple[int, int], rank: int | None) -> None:
-    """Raise before anything is allocated where a decomposition cannot fit."""
+def check_memory(needed: int, shape: tuple[int, int], rank: int | None, A: Any = None) -> None:
+    """Raise before anything is allocated where a decomposition cannot fit where A lives."""
     if needed <= ALWAYS_THERE:
         return
-    available = available_memory()
+    elsewhere = free_memory(A) if is_device(A) else None
+    available = available_memory() if elsewhere is None else elsewhere
     if available is not None and needed > available:
         what = "all components" if rank is None else f"{rank} components"
         raise MemoryError(

@@ -1,8 +1,8 @@
 """Dense, sparse and shifted matrices and operators behind one set of questions.
 
-With `products`, which multiplies them, the only room that knows them apart, and where a GPU array
-library would enter.  Every function assumes checked input: a 2-D float array, a CSR sparse array,
-or a ``LinearOperator``.
+With `products`, which multiplies them, the only room that knows them apart; arrays of other
+libraries than NumPy come as a `device.DeviceArray`.  Every function assumes checked input: a 2-D
+float array, a CSR sparse array, or a ``LinearOperator``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
+import scipy.special
+
+from pinvlearn._core.device import free_memory, home, is_device, is_foreign, on_device, to_host
 
 Array: TypeAlias = npt.NDArray[np.floating[Any]]
 """A dense array of floats."""
@@ -106,9 +109,10 @@ class Shifted:
         """Rows of the difference as dense float64 blocks, each in the memory of the last."""
         m, n = self.shape
         size = min(SHIFTED_ROWS, max(1, SHIFTED_ENTRIES // n), m)
+        size = min(device_rows(n, self.X), m) if is_device(self.X) else size
         X = self.X.tocsr() if is_sparse(self.X) else self.X
         right, ones = self.right.astype(np.float64), bool((self.left == 1.0).all())
-        memory = np.empty((size, n))
+        memory = np.empty((size, n), like=home(self.X))
         for start in range(0, m, size):
             rows = slice(start, start + size)
             part = to_dense(X[rows])
@@ -128,7 +132,8 @@ def is_operator(A: Matrix) -> bool:
 
 def is_dense(A: Matrix) -> bool:
     """Whether A is an array, shifted or not."""
-    return isinstance(A.X if isinstance(A, Shifted) else A, np.ndarray)
+    A = A.X if isinstance(A, Shifted) else A
+    return isinstance(A, np.ndarray) or is_device(A)
 
 
 def to_dense(A: Matrix) -> Array:
@@ -207,6 +212,79 @@ WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
 to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
+DEVICE_ENTRIES, DEVICE_SHARE = 2**27, 8
+"""Features made at a time on a device, 1 GiB, or so many parts of what is free there: enough for
+its processors, whose rate does not rise any more [measured]."""
+
+
+def distinct(values: Any) -> Any:
+    """Sorted distinct entries, as NumPy's array wherever they come from."""
+    return to_host(values.distinct()) if is_device(values) else np.unique(values)
+
+
+def positions(sorted_values: Any, values: Any) -> IntArray:
+    """Where entries are among sorted ones."""
+    if is_device(values):
+        found: IntArray = values.positions_in(sorted_values)
+        return found
+    return np.searchsorted(sorted_values, values)
+
+
+def indicators(codes: IntArray, count: int) -> Array:
+    """Rows of zeros with a one at each code."""
+    if is_device(codes):
+        ones: Array = (codes[:, None] == np.arange(count)).astype(np.float64)
+        return ones
+    T = np.zeros((len(codes), count))
+    T[np.arange(len(codes)), codes] = 1.0
+    return T
+
+
+def expit(x: Array) -> Array:
+    """1 / (1 + exp(-x))."""
+    found: Array = 1.0 / (1.0 + np.exp(-x)) if is_device(x) else scipy.special.expit(x)
+    return found
+
+
+def softmax(x: Array) -> Array:
+    """exp(x) over its sum, along rows."""
+    if not is_device(x):
+        found: Array = scipy.special.softmax(x, axis=1)
+        return found
+    shares = np.exp(x - x.max(axis=1, keepdims=True))
+    found = shares / shares.sum(axis=1, keepdims=True)
+    return found
+
+
+def as_array(product: Any) -> Array:
+    """A dense product as an array; SciPy's may be a matrix."""
+    return product if is_device(product) else np.asarray(product)
+
+
+def head_of(x: Any, count: int = 64) -> Any:
+    """The first entries or rows as NumPy's array, wherever they live."""
+    return to_host(on_device(x)[:count]) if is_foreign(x) else np.asarray(x)[:count]
+
+
+def c_ordered(A: Array, *, copy: bool) -> Array:
+    """A in C order: itself if it is so already, unless a copy is wanted."""
+    if is_device(A):
+        return A.copy() if copy else A
+    return np.array(A, order="C", copy=True if copy else None)
+
+
+def f_ordered(A: Array) -> Array:
+    """A in Fortran order, as LAPACK takes it without a copy; elsewhere as it is."""
+    return A if is_device(A) else np.asfortranarray(A)
+
+
+def device_rows(n_columns: int, X: Any) -> int:
+    """Rows to work on at a time where X lives, if that is a device."""
+    free = free_memory(X)
+    entries = DEVICE_ENTRIES if free is None else min(DEVICE_ENTRIES, free // (8 * DEVICE_SHARE))
+    return max(entries // max(n_columns, 1), 1)
+
+
 def slices(start: int, stop: int, size: int) -> list[slice]:
     """start … stop in pieces of the given size."""
     return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
@@ -219,5 +297,5 @@ def first_bad_entry(X: Array) -> tuple[int, int] | None:
     """
     if np.isfinite(X.sum()):
         return None
-    bad = np.argwhere(~np.isfinite(X))
+    bad = np.argwhere(~np.isfinite(to_host(X)))
     return (int(bad[0, 0]), int(bad[0, 1])) if len(bad) else None

@@ -18,6 +18,7 @@ import scipy.linalg.cython_lapack
 import scipy.linalg.lapack
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.device import is_device
 
 
 def blas(name: str, *arrays: Array) -> Callable[..., Any]:
@@ -35,10 +36,14 @@ def lapack(name: str, *arrays: Array) -> Callable[..., Any]:
 def add_gram(Z: Array, G: Array) -> None:
     """G += ZᵀZ in the lower triangle of G alone: one syrk, and no array in between.
 
-    Both hold float64 in contiguous rows, which need not lie next to each other.
+    Both hold float64 in contiguous rows, which need not lie next to each other.  On a device all
+    of G is added to, by one matrix product.
     """
     m, p = Z.shape
     if m == 0 or p == 0:
+        return
+    if is_device(G):
+        G.add_product(Z.T, Z)
         return
     # Fortran sees the transposes, so the lower triangle of G is the upper one to it.
     lda, ldc = Z.strides[0] // 8, G.strides[0] // 8

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
-from pinvlearn._core.blas import blas
+from pinvlearn._core.device import home, is_device
+from pinvlearn._core.factoring import add_outer
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
 
 COMPILED_WORK = 2**24
@@ -48,6 +49,9 @@ def times(A: Matrix, X: Array) -> Array:
     if isinstance(A, Shifted):
         product = times(A.X, X)
         product -= np.multiply.outer(A.left, A.right @ X)
+        return product
+    if is_device(A) or is_device(X):
+        product = A @ X
         return product
     return np.asfortranarray(sparse_times(A, X) if is_sparse(A) else A @ X)
 
@@ -111,6 +115,9 @@ def product(A: Matrix, X: Array) -> Array:
         return found
     if is_sparse(A):
         return sparse_times(A, X)
+    if is_device(A) or is_device(X):
+        found = A @ X
+        return found
     if not isinstance(A, np.ndarray) or not _worth_sharing(A.size * X.shape[1]):
         return np.asarray(A @ X)
     found = np.empty((len(A), X.shape[1]), dtype=np.result_type(A, X))
@@ -174,7 +181,7 @@ def gram_entries(n: int) -> int:
 
 def _dense_gram(A: Array) -> Array:
     n = A.shape[1]
-    if not _worth_sharing(A.size * n // 2):
+    if is_device(A) or not _worth_sharing(A.size * n // 2):
         product: Array = A.T @ A
         return product
     if n <= LANE_SIDE:
@@ -203,12 +210,11 @@ def _shifted_gram(A: Shifted) -> Array:
     if A.dtype == np.float64 and not A.seems_to_cancel():
         G, (moved, right) = gram(A.X), A.correction()
         raw = np.trace(G)
-        # Rank-two update in place; the transpose of a symmetric array is Fortran-ordered.
-        blas("ger", G)(-1.0, moved, right, a=G.T, overwrite_a=True)
-        blas("ger", G)(-1.0, right, moved, a=G.T, overwrite_a=True)
+        # a rank-two update in place
+        G = add_outer(add_outer(G, -1.0, moved, right), -1.0, right, moved)
         if raw <= CANCELLED * np.trace(G):
             return G
-    G = np.zeros((A.shape[1], A.shape[1]))
+    G = np.zeros((A.shape[1], A.shape[1]), like=home(A.X))
     for block in A.blocks():
         G += block.T @ block
     return G

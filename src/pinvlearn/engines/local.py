@@ -133,7 +133,7 @@ def rows_in_memory(
 
 def rows_of_block(block: Block, n_jobs: int | None = None) -> BlockRows:
     """The rows of a block that is in memory."""
-    return BlockRows(lambda: (block,), block.schema, n_jobs)
+    return BlockRows(lambda: (block,), block.schema, 1 if block.on_device else n_jobs)
 
 
 class Reader:

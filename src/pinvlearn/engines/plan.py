@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn._core.arrays import Array, Matrix, head_of, to_dense
+from pinvlearn._core.device import to_host
 from pinvlearn.summaries import BlockId, Schema, Summary
 from pinvlearn.summaries.block import Block
 
@@ -112,7 +113,7 @@ class Plan:
         with naming(where):
             X, y, weights = self.check(X, y, sample_weight, self.schema, self.learner, where)
             if self.class_weight is not None and len(y):
-                labels, codes = np.unique(y, return_inverse=True)
+                labels, codes = np.unique(to_host(y), return_inverse=True)
                 by_class = np.array([self.class_weight.get(label, 1.0) for label in labels])
                 weights = by_class[codes] if weights is None else weights * by_class[codes]
             return Block.coded(self.map, X, y, weights, self.schema, block_id)
@@ -180,6 +181,6 @@ def source_name(head: Head) -> str:
     """A name for where rows come from: the digest of the first of them."""
     digest = hashlib.sha256()
     for part in (head.X, head.y):
-        part = to_dense(part[:1]) if hasattr(part, "toarray") else np.asarray(part)[:64]
+        part = to_dense(part[:1]) if hasattr(part, "toarray") else head_of(part)
         digest.update(repr(part.tolist()).encode())
     return digest.hexdigest()[:16]

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, as_array, to_dense
+from pinvlearn._core.device import as_given, home, on_device
 from pinvlearn.features.radial import RADIAL, row_squares
 
 KernelFunction = Callable[[Matrix, Matrix], Array]
 
 
 def _products(X: Matrix, Z: Matrix) -> Array:
-    return np.asarray(to_dense(X @ Z.T))
+    return as_array(to_dense(X @ Z.T))
 
 
 def _linear(X: Matrix, Z: Matrix, kernel: Kernel) -> Array:
@@ -71,7 +72,8 @@ class Kernel:
         if isinstance(self.function, str):
             values = KERNELS[self.function](X, Z, self)
         else:
-            values = np.asarray(self.function(X, Z), dtype=np.float64)
+            found = on_device(self.function(as_given(X), as_given(Z)))
+            values = np.asarray(found, dtype=np.float64, like=home(found))
             if values.shape != (X.shape[0], Z.shape[0]):
                 raise ValueError(
                     f"The kernel function gave an array of shape {values.shape} for "
@@ -89,7 +91,7 @@ class Kernel:
     def diagonal(self, X: Matrix, tile: int = 64) -> Array:
         """k(x, x) for every row, from tiles on the diagonal."""
         if isinstance(self.function, str) and self.function in RADIAL:
-            return np.ones(X.shape[0])
+            return np.ones(X.shape[0], like=home(X))
         tiles = (X[start : start + tile] for start in range(0, X.shape[0], tile))
         return np.concatenate([np.diagonal(self(rows, rows)) for rows in tiles])
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse, slices, to_dense
+from pinvlearn._core.arrays import Array, Matrix, as_array, is_sparse, slices, to_dense
+from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import share_out
 
 
@@ -19,7 +20,7 @@ def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
     """
     if is_sparse(X) or is_sparse(centers):
         return _rbf_sparse(X, centers, gamma)
-    values: Array = np.empty((len(X), len(centers)), dtype=X.dtype)
+    values: Array = np.empty((len(X), len(centers)), dtype=X.dtype, like=home(X))
     _rbf_into(X, centers, gamma, values)
     return values
 
@@ -34,9 +35,10 @@ def _rbf_into(X: Array, centers: Array, gamma: float, out: Array) -> None:
     right[:, -1] = -gamma * right[:, -2]
     right[:, -2] = -gamma
     right[:, :-2] *= 2.0 * gamma
-    for start in range(0, len(X), CHUNK):
-        chunk = out[start : start + CHUNK]
-        _exp_in_place(np.matmul(left[start : start + CHUNK], right.T, out=chunk))
+    height = len(X) if is_device(X) else CHUNK
+    for start in range(0, len(X), height):
+        chunk = out[start : start + height]
+        _exp_in_place(np.matmul(left[start : start + height], right.T, out=chunk))
 
 
 CHUNK = 256
@@ -46,7 +48,7 @@ CHUNK = 256
 def _augmented(X: Array, middle: Array) -> Array:
     """[x - middle, ‖x - middle‖², to be filled] for every row, in one array."""
     d = X.shape[1]
-    rows = np.empty((len(X), d + 2), dtype=X.dtype)
+    rows = np.empty((len(X), d + 2), dtype=X.dtype, like=home(X))
     np.subtract(X, middle, out=rows[:, :d], casting="same_kind")
     rows[:, d] = np.einsum("ij,ij->i", rows[:, :d], rows[:, :d])
     return rows
@@ -75,7 +77,7 @@ def _exp_in_place(exponent: Array) -> Array:
 def row_squares(X: Matrix) -> Array:
     """Squared norm of each row."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
-    return np.asarray(squares).ravel()
+    return as_array(squares).ravel()
 
 
 def laplacian(X: Matrix, centers: Matrix, gamma: float) -> Array:
@@ -91,8 +93,9 @@ def exponential(X: Matrix, centers: Matrix, gamma: float) -> Array:
 def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Array:
     X, C = to_dense(X), to_dense(centers)
     distance = distances(X, C, metric)
-    for start in range(0, len(X), CHUNK):
-        chunk = distance[start : start + CHUNK]
+    height = len(X) if is_device(X) else CHUNK
+    for start in range(0, len(X), height):
+        chunk = distance[start : start + height]
         chunk *= -gamma
         _exp_in_place(chunk)
     return distance.astype(X.dtype, copy=False)
@@ -100,6 +103,8 @@ def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Arra
 
 def distances(X: Array, centers: Array, metric: str) -> Array:
     """All distances of rows to centres, "city_block" or "euclidean", without rounding errors."""
+    if is_device(X):
+        return X.distances(centers, 1 if metric == "city_block" else 2)
     from pinvlearn.features import _compiled
 
     D = np.empty((len(X), len(centers)))

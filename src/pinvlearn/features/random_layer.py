@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array, Matrix, evaluate, is_sparse, slices
+from pinvlearn._core.device import home, is_device, on_device
 from pinvlearn.features.activations import ACTIVATIONS, Activation, sigmoid_of_negative
 
 WEIGHTS = ("gaussian", "uniform", "orthogonal")
@@ -43,10 +44,13 @@ class RandomLayer:
         return replace(self, W=self.W[:, :count], b=self.b[:count])
 
     def __call__(self, X: Matrix) -> Array:
-        return self.into(X, np.empty((X.shape[0], self.n_columns), dtype=X.dtype))
+        empty = np.empty((X.shape[0], self.n_columns), dtype=X.dtype, like=home(X))
+        return self.into(X, empty)
 
     def into(self, X: Matrix, out: Array) -> Array:
         """Write the features into `out`, whose rows need not lie next to each other."""
+        if is_device(X):
+            return self._on_device(X, out)
         sparse, W, b = is_sparse(X), *(A.astype(out.dtype, copy=False) for A in (self.W, self.b))
         if self.activation == "sigmoid":
             W, b = -W, -b
@@ -69,6 +73,18 @@ class RandomLayer:
                 else:
                     np.matmul(part, W[:, columns], out=Z)
                 self._activate(Z, H)
+        return out
+
+    def _on_device(self, X: Any, out: Any) -> Any:
+        """All rows at once: a device has no caches to mind, and a call costs what many rows do."""
+        np.matmul(X, self.W.astype(out.dtype, copy=False), out=out)
+        out += self.b.astype(out.dtype, copy=False)
+        if isinstance(self.activation, str):
+            found = ACTIVATIONS[self.activation](out)
+        else:
+            found = on_device(self.activation(out.data))
+        if found is not out:
+            out[...] = found
         return out
 
     def _tile(self, sparse: bool) -> tuple[int, int]:
@@ -192,7 +208,8 @@ class Offset:
         if isinstance(self.hidden, Inputs) and is_sparse(X):
             column = scipy.sparse.csr_array(np.full((X.shape[0], 1), -1.0))
             return scipy.sparse.hstack([X, column], format="csr")
-        return self.into(X, np.empty((X.shape[0], self.n_columns), dtype=X.dtype))
+        empty = np.empty((X.shape[0], self.n_columns), dtype=X.dtype, like=home(X))
+        return self.into(X, empty)
 
     def into(self, X: Matrix, out: Array) -> Array:
         """Write the features into `out`, whose rows need not lie next to each other."""

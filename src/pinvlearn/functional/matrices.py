@@ -10,10 +10,19 @@ import numpy as np
 from pinvlearn._core.arrays import (
     Array,
     Matrix,
+    as_array,
     is_operator,
     power_of_two_scale,
     scaled,
     to_dense,
+)
+from pinvlearn._core.device import (
+    as_given,
+    device_name,
+    fields_of,
+    home,
+    moved_to,
+    on_device,
 )
 from pinvlearn._core.threads import lapack_threads, one_blas_thread
 from pinvlearn._validation import (
@@ -118,8 +127,9 @@ def svd(
     if solver in NEEDS_ENTRIES and is_operator(A):
         raise TypeError(f"solver={solver!r} needs the entries of A; a LinearOperator has none.")
     if stop is None:
-        check_memory(memory(A, k, solver), A.shape, k)
-    return decompose(A, k, stop=stop, solver=solver, rng=check_rng(rng), **options)
+        check_memory(memory(A, k, solver), A.shape, k, A)
+    found = decompose(A, k, stop=stop, solver=solver, rng=check_rng(rng), **options)
+    return fields_of(as_given, found)
 
 
 def pinv(
@@ -243,7 +253,16 @@ def lstsq(
     array([1., 2.])
     """
     A = to_dense(check_matrix(A)) if is_operator(A) else check_matrix(A)
-    targets = check_matrix(np.asarray(Y)[:, None] if np.ndim(Y) == 1 else Y, "Y")
+    Y = on_device(Y)
+    if home(A) is not None and home(Y) is None:
+        Y = moved_to(np.asarray(Y), A)
+    elif home(Y) is not None and device_name(Y) != device_name(A):
+        raise ValueError(
+            f"Y is an array of {device_name(Y)}, and A of {device_name(A)}. Move both to one "
+            "device and library."
+        )
+    one = np.ndim(Y) == 1
+    targets = check_matrix(np.asarray(Y, like=home(Y))[:, None] if one else Y, "Y")
     if targets.shape[0] != A.shape[0]:
         raise ValueError(
             f"A has {A.shape[0]} rows and Y has {targets.shape[0]}; they must be equal."
@@ -262,7 +281,7 @@ def lstsq(
     with lapack_threads(min(A.shape)):
         readout = solve(problem, how, min(ridge, MOST_RIDGE))
     shrink = min(1.0, MOST_RIDGE / ridge) if ridge > 0.0 else 1.0
-    residual = np.linalg.norm(np.asarray(H @ (readout.coef * shrink)) - T, axis=0) / unit
+    residual = np.linalg.norm(as_array(H @ (readout.coef * shrink)) - T, axis=0) / unit
     with np.errstate(over="ignore"):
         if ridge > MOST_RIDGE:  # one factor after the other: their product may not be a number
             coef = readout.coef * (MOST_RIDGE / scale) / unit / alpha
@@ -274,9 +293,11 @@ def lstsq(
             f"the solution has entries beyond {np.finfo(coef.dtype).max:.2g}, the largest number "
             f"of {coef.dtype}. Multiply A by a large number first, or divide Y by one."
         )
-    if np.ndim(Y) == 1:
+    if one:
         coef, residual = coef[:, 0], residual[0]
-    return Solution(coef, min(readout.rank, *A.shape), residual, readout.condition, readout.report)
+    rank = min(readout.rank, *A.shape)
+    found = Solution(coef, rank, residual, readout.condition, readout.report)
+    return fields_of(as_given, found)
 
 
 def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = None) -> RangeBasis:
@@ -320,7 +341,7 @@ def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = N
         stop = _rangefinder.absolute(stop, A, generator)
         basis = _rangefinder.range_basis(A, stop, block=block, rng=generator)
     B = None if basis.B is None else scaled(basis.B, 1.0 / scale)
-    return replace(basis, errors=basis.errors / scale, B=B)
+    return fields_of(as_given, replace(basis, errors=basis.errors / scale, B=B))
 
 
 def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
@@ -420,6 +441,8 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
 
 def _same_shape(A: Matrix, approx: Any) -> Any:
     """The approximation, if it can be one of A."""
+    if isinstance(approx, RangeBasis | SVD):
+        approx = fields_of(on_device, approx)
     if isinstance(approx, RangeBasis):
         shape: tuple[int, ...] = (approx.Q.shape[0], A.shape[1])
     else:

@@ -16,7 +16,16 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix, as_array
+from pinvlearn._core.device import (
+    as_given,
+    device_name,
+    home,
+    is_device,
+    moved_to,
+    on_device,
+    to_host,
+)
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
@@ -31,7 +40,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.engines.local import rows_in_memory, rows_of_block
 from pinvlearn.engines.plan import Head, Plan, source_name
-from pinvlearn.features import FeatureMap
+from pinvlearn.features import FeatureMap, placed
 from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._ledger import (
     Latest,
@@ -124,9 +133,9 @@ class ReadoutEstimator(Followed, LedgerHolder):
             forget_fit(self)
             check_in_memory(X)
             X, y = self._new_rows(X, y)
-            weights = check_weights(sample_weight, X.shape[0], some=True)
+            weights = check_weights(sample_weight, X.shape[0], some=True, X=X)
             schema, y = self._read_targets(y, X.shape[1])
-            targets = coded(schema, y, weights, self._class_weight)
+            targets = beside(coded(schema, y, weights, self._class_weight), X)
             check_magnitude(X, targets.T, targets.weights)
             if not self.__sklearn_tags__().input_tags.pairwise:
                 warn_of_scales(X)
@@ -147,7 +156,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
                 like=y,
             )
             if getattr(self, "keep_rows", False):
-                self.training_ = (X.copy(), np.array(y), weights)
+                self.training_ = (X.copy(), y.copy(), weights)
         return self
 
     def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
@@ -155,6 +164,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
         alpha, solver = check_alpha(self.alpha), self._solver()
         map_stream, solver_stream = generator(self.random_state).spawn(2)
         drawn, notes = self._draw_map(X, y, map_stream)
+        drawn = placed(drawn, X)
         n_jobs = check_jobs(self.n_jobs)
 
         def block_of(function: Callable[[Matrix], Matrix], n_columns: int) -> Block:
@@ -200,16 +210,26 @@ class ReadoutEstimator(Followed, LedgerHolder):
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
         X = self._later_rows(X)
-        drawn, coef, intercept = self.map_, np.atleast_2d(self.coef_).T, self.intercept_
+        drawn, coef, intercept = self._readers(X)
         folded = getattr(drawn, "folded", None)
         if folded is not None:
             drawn, coef = folded(coef)  # a k × t product instead of one for every row
         if X.shape[0] * drawn.n_columns <= FEW_ENTRIES:
             with one_blas_thread():
-                return np.asarray(drawn(X) @ coef) + intercept
-        nothing = np.empty((X.shape[0], 0))
+                return as_array(drawn(X) @ coef) + intercept
+        nothing = np.empty((X.shape[0], 0), like=home(X))
         rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
-        return np.vstack(list(rows.each(lambda H, Y, w: np.asarray(H @ coef) + intercept)))
+        return np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+
+    def _readers(self, X: Matrix) -> tuple[FeatureMap, Array, Any]:
+        """Map, coefficients and intercept for rows, which must live where those of the fit did."""
+        coef, intercept = on_device(self.coef_), on_device(self.intercept_)
+        if device_name(X) != device_name(coef):
+            raise ValueError(
+                f"X is of {device_name(X)}, and the model was fitted on {device_name(coef)}. Move "
+                "X there, or move the model: pinvlearn.move(model, ...)."
+            )
+        return self.map_, np.atleast_2d(coef).T, intercept
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -238,7 +258,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             classes = np.arange(schema.n_targets)
         elif like is not None:
             classes = classes.astype(like.dtype)
-        self.classes_ = classes
+        numeric = classes.dtype.kind in "biuf"
+        self.classes_ = (
+            as_given(moved_to(classes, like)) if numeric and is_device(like) else classes
+        )
 
     def decision_function(self, X: Matrix) -> Array:
         """Outputs before the decision.
@@ -253,7 +276,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         array of shape (n_samples,) or (n_samples, n_classes)
             1-D for two classes, else one column for each class or label.
         """
-        return one_column(self._outputs(X), self._ledger.schema)
+        return as_given(one_column(self._outputs(X), self._ledger.schema))
 
     def predict(self, X: Matrix) -> Any:
         """Classes, or labels, of rows.
@@ -269,7 +292,8 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             The class with the largest output; for multi-label targets the indicators of every label
             whose output is above 0.
         """
-        return decided(self._outputs(X), self._ledger.schema, self.classes_)
+        classes = to_host(on_device(self.classes_))
+        return as_given(decided(self._outputs(X), self._ledger.schema, classes))
 
     def _tested(self, test: Latest) -> float:
         """The temperature of rows that came last, as the model before them predicts them."""
@@ -295,7 +319,8 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             The largest entry of a row is that of `predict`.  For multi-label targets, the
             probability of each label by itself.
         """
-        return probabilities(self._outputs(X) / self.temperature_, self._ledger.schema)
+        scaled = self._outputs(X) / self.temperature_
+        return as_given(probabilities(scaled, self._ledger.schema))
 
     @available_if(has_leave_one_out)
     def predict_set(self, X: Matrix, coverage: float = 0.9) -> Any:
@@ -323,7 +348,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         chances = self._solution()["loo_chances"]
         n = len(chances)
         least = chances[max(n - int(np.ceil(coverage * (n + 1))), 0)]
-        return self.predict_proba(X) >= least
+        return self.predict_proba(X) >= float(least)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -354,7 +379,7 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         array of shape (n_samples,) or (n_samples, n_targets)
             Of the shape that y had.
         """
-        return one_column(self._outputs(X), self._ledger.schema)
+        return as_given(one_column(self._outputs(X), self._ledger.schema))
 
     @available_if(has_leave_one_out)
     def predict_interval(
@@ -514,6 +539,14 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+
+def beside(targets: Targets, X: Matrix) -> Targets:
+    """Targets and weights where the rows live."""
+    if not is_device(X):
+        return targets
+    weights = None if targets.weights is None else moved_to(targets.weights, X)
+    return replace(targets, T=moved_to(targets.T, X), weights=weights)
 
 
 def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pinvlearn._core.device import as_given, home
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_block
 from pinvlearn.engines.plan import Plan
@@ -177,12 +178,12 @@ class Latest:
 
         Rows without weight, or of classes that were not there before, tell nothing.
         """
-        T = np.zeros((len(block), schema.n_targets))
-        T[:, block.schema.columns_in(schema)] = block.T
+        T = block.T @ np.eye(schema.n_targets)[block.schema.columns_in(schema)]
         before = with_classes(before, schema.classes)
-        tells = np.ones(len(T), dtype=bool) if block.weights is None else block.weights > 0.0
+        every = np.ones(len(T), dtype=bool, like=home(T))
+        tells = every if block.weights is None else block.weights > 0.0
         if schema.task == "classes":
-            tells &= T @ before.target_totals > 0.0
+            tells = tells & (T @ before.target_totals > 0.0)
         rows = np.flatnonzero(tells)[:: -(-len(T) // MOST_TESTED) or 1]
         if not before.total > 0.0 or not len(rows):
             return None
@@ -234,7 +235,7 @@ class Solved:
         solution = model._solution()
         if self._name not in solution:
             raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
-        return solution[self._name]
+        return as_given(solution[self._name])
 
 
 def can_learn_in_pieces(estimator: Any) -> bool:

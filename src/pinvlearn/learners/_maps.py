@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
 from pinvlearn._core.arrays import Matrix, is_sparse
+from pinvlearn._core.device import to_host
 from pinvlearn._validation import (
     check_choice,
     check_matrix,
     check_positive,
     check_size,
+    following,
 )
 from pinvlearn.features.activations import ACTIVATIONS
 from pinvlearn.features.kernels import Kernel, KernelMatrix
@@ -32,7 +34,7 @@ def draw_radial(
     notes: list[str] = []
     width = kernel_width(X, gamma)
     if not isinstance(centers, str):
-        given = check_matrix(centers, "centers").astype(np.float64)
+        given = check_matrix(following(centers, X, "centers"), "centers").astype(np.float64)
         if given.shape[1] != X.shape[1]:
             raise ValueError(f"centers has {given.shape[1]} columns; X has {X.shape[1]} features.")
         return RadialBasis(given, width, kernel), notes
@@ -56,7 +58,7 @@ def _cluster_means(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generat
     if count == X.shape[0]:
         return _random_rows(X, count, kernel, rng)
     means = MiniBatchKMeans(count, n_init=1, random_state=int(rng.integers(2**31 - 1)))
-    return means.fit(X).cluster_centers_
+    return means.fit(to_host(X)).cluster_centers_
 
 
 def _by_leverage(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:

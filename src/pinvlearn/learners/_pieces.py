@@ -33,7 +33,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.engines.local import Reader, fold
 from pinvlearn.engines.plan import Head, Plan, naming, source_name
-from pinvlearn.features import FeatureMap
+from pinvlearn.features import FeatureMap, placed
 from pinvlearn.learners._ledger import (
     Ledger,
     Solved,
@@ -388,6 +388,7 @@ class LedgerHolder(BaseEstimator):
         with naming(where):
             X, y = self._new_rows(X, y)
             drawn, notes = self._map_for(X, y)
+            drawn = placed(drawn, X)
             schema, y = self._read_targets(y, X.shape[1])
         schema = schema.of_map(drawn)
         learner = type(self).__name__

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.special
 from sklearn.utils import compute_class_weight
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, expit, softmax
+from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._validation import check_block_targets, check_classes
 from pinvlearn.readout.choose import corrected, corrected_by_target
 from pinvlearn.readout.losses import class_temperature, label_temperature
@@ -42,7 +42,7 @@ class Targets:
     def totals(self) -> Array:
         """Weighted sum of each column."""
         totals: Array = self.T.sum(axis=0) if self.weights is None else self.weights @ self.T
-        return totals
+        return to_host(totals)
 
 
 def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tuple[Schema, Any]:
@@ -65,7 +65,7 @@ def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tupl
 
 def number_schema(y: Any, n_features: int, names: Any) -> tuple[Schema, Any]:
     """The schema of a regressor's targets, and y as an array."""
-    y = np.asarray(y, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64, like=home(y))
     schema = Schema(
         "targets",
         n_features,
@@ -85,8 +85,8 @@ def coded(schema: Schema, y: Any, weights: Array | None, class_weight: Any) -> T
                 f"y has one class only ({schema.classes[0]!r}); a classifier needs at least 2."
             )
         if class_weight is not None:
-            by_class = compute_class_weight(class_weight, classes=schema.classes, y=y)
-            of_rows = by_class[schema.codes(y)]
+            by_class = compute_class_weight(class_weight, classes=schema.classes, y=to_host(y))
+            of_rows = moved_to(by_class, y)[schema.codes(y)]
             weights = of_rows if weights is None else weights * of_rows
     return Targets(schema, schema.coded(y), weights)
 
@@ -133,7 +133,8 @@ def _balanced(schema: Schema, totals: Array, right: Any) -> Any:
     counts = np.where(totals > 0.0, totals * np.count_nonzero(totals), np.inf) / totals.sum()
 
     def score(Y: Array, outputs: Array) -> Array:
-        score: Array = right(Y, outputs) / counts[_both(Y.T).argmax(axis=-1)][:, None]
+        of_class = moved_to(counts, Y)[_both(Y.T).argmax(axis=-1)]
+        score: Array = right(Y, outputs) / of_class[:, None]
         return score
 
     return score
@@ -196,7 +197,7 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
 
 def temperature_of(schema: Schema, targets: Array, outputs: Array, weights: Array | None) -> float:
     """The divisor of outputs for ±1 targets at which their log-loss is least."""
-    weights = np.ones(len(targets)) if weights is None else weights
+    weights = np.ones(len(targets), like=home(targets)) if weights is None else weights
     temperature = label_temperature if schema.task == "labels" else class_temperature
     return temperature(targets, outputs, weights)
 
@@ -231,13 +232,16 @@ def decided(outputs: Array, schema: Schema, classes: Any) -> Any:
     if schema.task == "labels":
         return (outputs > 0.0).astype(np.intp)
     one = outputs.shape[1] == 1
-    return classes[(outputs[:, 0] > 0.0).astype(np.intp) if one else outputs.argmax(axis=1)]
+    found = (outputs[:, 0] > 0.0).astype(np.intp) if one else outputs.argmax(axis=1)
+    if np.asarray(classes).dtype.kind in "biuf":
+        return moved_to(classes, found)[found]
+    return classes[to_host(found)]  # names are known to the host alone
 
 
 def probabilities(scaled: Array, schema: Schema) -> Array:
     """Softmax of the outputs, or of each label by itself."""
     if schema.task == "labels":
-        one_by_one: Array = scipy.special.expit(2.0 * scaled)
+        one_by_one: Array = expit(2.0 * scaled)
         return one_by_one
-    together: Array = scipy.special.softmax(_both(scaled), axis=1)
+    together: Array = softmax(_both(scaled))
     return together

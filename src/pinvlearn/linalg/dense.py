@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, to_dense, transposed
+from pinvlearn._core.arrays import Array, Matrix, f_ordered, to_dense, transposed
+from pinvlearn._core.device import is_device, moved_to, to_host
+from pinvlearn._core.factoring import qr, svd
 from pinvlearn._core.products import gram, product
 from pinvlearn._core.threads import lapack_threads
 from pinvlearn.linalg.orthonormal import column_norms, leading_eigen, thin_qr
@@ -25,14 +27,15 @@ def exact(A: Matrix, rank: int | None = None) -> SVD:
     watch = Stopwatch()
     with watch("svd"), lapack_threads(min(A.shape)):
         try:
-            U, s, Vt = scipy.linalg.svd(to_dense(A), full_matrices=False, check_finite=False)
+            U, s, Vt = svd(to_dense(A))
         except np.linalg.LinAlgError:
             # gesdd fails to converge on rare matrices that the slower gesvd decomposes.
             U, s, Vt = scipy.linalg.svd(
                 to_dense(A), full_matrices=False, check_finite=False, lapack_driver="gesvd"
             )
     k = len(s) if rank is None else rank
-    report = Report("exact", "LAPACK divide and conquer", passes=1, error=0.0, seconds=watch)
+    how = "the library's own" if is_device(U) else "LAPACK divide and conquer"
+    report = Report("exact", how, passes=1, error=0.0, seconds=watch)
     return sign_fixed(U[:, :k], s[:k], Vt[:k], report)
 
 
@@ -96,7 +99,7 @@ def triplets(A: Matrix, V: Array, k: int) -> Triplets:
     V = signed(V)
     work = A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
     U = product(work, V[:, :k])
-    s = column_norms(U)
+    s = to_host(column_norms(U))
     largest = float(s.max())
     head = int(np.count_nonzero(np.minimum.accumulate(s) >= largest / np.sqrt(sum(A.shape))))
     head = head if largest > 0.0 else 0
@@ -124,17 +127,19 @@ def _tail(
     """`count` left vectors of W beside the others, the values, and the rotation of W's columns."""
     project_out(W)
     with lapack_threads(W.shape[1]):
-        Q, R = scipy.linalg.qr(W, mode="economic", check_finite=False)
-        X, s, Yt = scipy.linalg.svd(R, check_finite=False)
+        Q, R = qr(W)
+        X, s, Yt = svd(R, full=True)
+        s = to_host(s)
     noise = float(np.finfo(np.float64).eps) * np.sqrt(len(W)) * largest
     known = min(int(np.count_nonzero(s > noise)), count)
-    left = Q @ X[:, :count]
+    left: Array = Q @ X[:, :count]
     # A direction that A maps to nothing has no left vector: any orthonormal ones will do.
-    left[:, known:] = np.random.default_rng(0).standard_normal((len(W), count - known))
+    if known < count:
+        left[:, known:] = np.random.default_rng(0).standard_normal((len(W), count - known))
     for _ in range(2):  # the second time removes what cancellation left
         project_out(left)
     with lapack_threads(count):
-        left, R = scipy.linalg.qr(left, mode="economic", check_finite=False)
+        left, R = qr(left)
     return left * np.where(np.diagonal(R) < 0.0, -1.0, 1.0), s, Yt
 
 
@@ -143,7 +148,7 @@ def _in_order(U: Array, s: Array, V: Array, redone: int) -> Triplets:
     order = np.argsort(-s, kind="stable")
     if np.any(np.abs(s[order] - s) > 8.0 * np.finfo(np.float64).eps * s.max(initial=0.0)):
         U, V = U[:, order], V[:, order]
-    return Triplets(U, s[order], V, redone)
+    return Triplets(U, moved_to(s[order], U), V, redone)
 
 
 def left_vectors(A: Matrix, V: Array) -> Array:
@@ -152,7 +157,8 @@ def left_vectors(A: Matrix, V: Array) -> Array:
     Dividing by s would leave them orthogonal only to eps·(s₁/s_k)², so they are made orthonormal;
     the columns of A V are nearly orthogonal already, which is what `thin_qr` is best at.
     """
-    U, R = thin_qr(np.asfortranarray(A @ V.astype(A.dtype, copy=False), dtype=np.float64))
+    image = A @ V.astype(A.dtype, copy=False)
+    U, R = thin_qr(f_ordered(image.astype(np.float64, copy=False)))
     signs = np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
     U, R = thin_qr(U)  # once more: tiny columns lost orthogonality in the first pass
     return U * signs * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)

@@ -8,17 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import (
-    Array,
     Matrix,
+    Shifted,
     is_operator,
     is_sparse,
     max_abs,
     power_of_two_scale,
     scaled,
 )
+from pinvlearn._core.device import home, is_device
+from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram_entries, times
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn.linalg.chebyshev import chebyshev
@@ -54,7 +55,7 @@ def adaptive(A: Matrix, stop: Stop, *, rng: np.random.Generator) -> SVD:
         basis = range_basis(A, stop, rng=rng)
     with watch("svd"):
         B = times(A.T, basis.Q).T if basis.B is None else basis.B
-        U, s, Vt = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
+        U, s, Vt = svd(B)
     report = Report(
         "adaptive",
         f"{_name(stop)} satisfied by {basis.rank} columns",
@@ -84,6 +85,9 @@ DECOMPOSITIONS: dict[str, Callable[..., SVD]] = {
 
 FIXED_RANK: tuple[str, ...] = tuple(name for name in DECOMPOSITIONS if name != "adaptive")
 """Solvers for a rank that is given, or for all components."""
+
+ON_HOST = ("chebyshev", "fastpi", "frpca", "arpack")
+"""Methods of compiled code, or for sparse matrices, which no other library has."""
 
 NEEDS_RANK = ("block-krylov", "randomized", "chebyshev", "frpca", "arpack")
 
@@ -168,6 +172,11 @@ def decompose(
     if stop is not None:
         stop = absolute(on_scaled_matrix(stop, scale), near_one, rng)
     name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
+    if is_device(A) and name in ON_HOST:
+        raise TypeError(
+            f"solver={name!r} works on NumPy and SciPy matrices alone. Use another, such as "
+            '"block-krylov", or move the matrix to NumPy.'
+        )
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
     # Panels, orthonormal bases and small projected problems: one thread, but for the products.
@@ -200,8 +209,8 @@ def zero_svd(A: Matrix, rank: int | None) -> SVD:
     """The decomposition of a zero matrix of A's shape: any orthonormal vectors."""
     m, n = A.shape
     k = min(m, n) if rank is None else rank
-    empty: Array = np.empty((m, 0), dtype=A.dtype)
-    U = complete(empty, k)
-    V = complete(np.empty((n, 0), dtype=A.dtype), k)
+    where = home(A.X) if isinstance(A, Shifted) else home(A)
+    U = complete(np.empty((m, 0), dtype=A.dtype, like=where), k)
+    V = complete(np.empty((n, 0), dtype=A.dtype, like=where), k)
     report = Report("exact", "the matrix is zero", passes=1, error=0.0)
-    return sign_fixed(U, np.zeros(k, dtype=A.dtype), V.T, report)
+    return sign_fixed(U, np.zeros(k, dtype=A.dtype, like=where), V.T, report)

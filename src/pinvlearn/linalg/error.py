@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, power_of_two_scale, scaled, squared_norm
+from pinvlearn._core.arrays import (
+    Array,
+    Matrix,
+    as_array,
+    power_of_two_scale,
+    scaled,
+    squared_norm,
+)
+from pinvlearn._core.device import home, moved_to
+from pinvlearn._core.factoring import qr
 from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.svd import SVD
 
@@ -29,18 +38,18 @@ class _Residual:
 
     def __matmul__(self, X: Array) -> Array:
         if isinstance(self.approx, RangeBasis):
-            Y = np.asarray(self.A @ X)
+            Y = as_array(self.A @ X)
             return Y - self.approx.Q @ (self.approx.Q.T @ Y)
-        return np.asarray(self.A @ X) - self.approx @ X
+        return as_array(self.A @ X) - self.approx @ X
 
     def transposed_product(self, Y: Array) -> Array:
         if isinstance(self.approx, RangeBasis):
-            return np.asarray(self.A.T @ (Y - self.approx.Q @ (self.approx.Q.T @ Y)))
+            return as_array(self.A.T @ (Y - self.approx.Q @ (self.approx.Q.T @ Y)))
         if isinstance(self.approx, SVD):
-            return np.asarray(self.A.T @ Y) - self.approx.Vt.T @ (
+            return as_array(self.A.T @ Y) - self.approx.Vt.T @ (
                 self.approx.s[:, None] * (self.approx.U.T @ Y)
             )
-        return np.asarray(self.A.T @ Y) - self.approx.T @ Y
+        return as_array(self.A.T @ Y) - self.approx.T @ Y
 
 
 def spectral_error(
@@ -48,10 +57,10 @@ def spectral_error(
 ) -> float:
     """‖A - approx‖₂ by block power iteration with eight vectors; from below, usually to 1 %."""
     residual = _Residual(A, approx)
-    X: Array = rng.standard_normal((A.shape[1], min(8, *A.shape)))
+    X: Array = moved_to(rng.standard_normal((A.shape[1], min(8, *A.shape))), home(A))
     estimate = 0.0
     for _ in range(steps):
-        X, _ = np.linalg.qr(X)
+        X, _ = qr(X) if home(X) is not None else np.linalg.qr(X)
         Y = residual @ X
         previous, estimate = estimate, float(np.linalg.norm(Y, 2))
         if abs(estimate - previous) <= 1e-4 * estimate:
@@ -67,5 +76,5 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array, *, block: int =
     for start in range(0, n, block):
         E = np.zeros((n, min(block, n - start)))
         E[np.arange(start, start + E.shape[1]), np.arange(E.shape[1])] = 1.0
-        total += squared_norm(np.asarray(residual @ E))
+        total += squared_norm(as_array(residual @ moved_to(E, home(A))))
     return float(np.sqrt(total)) / residual.scale

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, is_dense
+from pinvlearn._core.arrays import Array, Matrix, f_ordered, is_dense
+from pinvlearn._core.device import home, is_device, moved_to, to_host
+from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram, normal_times, times
 from pinvlearn._core.progress import told
 from pinvlearn.linalg.orthonormal import (
@@ -74,6 +75,7 @@ def block_krylov(
         normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None, keep=True)
     with watch("krylov"):
         start = rng.standard_normal((width, n)).astype(A.dtype, copy=False).T
+        start = moved_to(start, home(A))
         space = krylov_space(normal, start, rank, most, _settled if n_power is None else None)
     with watch("vectors"):
         U, s, Vt = _rayleigh_ritz(A, space)
@@ -84,7 +86,8 @@ def block_krylov(
     reason = f"{space.steps} steps of {width} columns, {how}"
     passes = 2 if normal.G is not None else 2 * space.steps
     report = Report("block-krylov", reason, passes, seconds=watch, notes=notes)
-    return sign_fixed(complete(U, rank), _padded(s, rank), complete(Vt.T, rank).T, report)
+    s = moved_to(_padded(s, rank), U)
+    return sign_fixed(complete(U, rank), s, complete(Vt.T, rank).T, report)
 
 
 def randomized(
@@ -118,7 +121,7 @@ def randomized(
             Q = _orthonormal(times(A, _orthonormal(times(A.T, Q))))
             told("iteration", step, power)
     with watch("svd"):
-        W, s, Vt = scipy.linalg.svd(times(A.T, Q).T, full_matrices=False, check_finite=False)
+        W, s, Vt = svd(times(A.T, Q).T)
     report = Report(
         "randomized", f"{width} samples, {power} power steps", 2 * power + 2, seconds=watch
     )
@@ -126,7 +129,7 @@ def randomized(
 
 
 def _orthonormal(Y: Array) -> Array:
-    Q, _ = thin_qr(np.asfortranarray(Y))
+    Q, _ = thin_qr(f_ordered(Y))
     Q, _ = thin_qr(Q)
     return Q
 
@@ -145,7 +148,7 @@ class NormalProduct:
     def __call__(self, X: Array) -> Array:
         self.count += 1
         if self.G is not None:
-            return self.G @ X if X.flags.c_contiguous else times(self.G, X)
+            return self.G @ X if is_device(X) or X.flags.c_contiguous else times(self.G, X)
         if self.keep:
             self.images.append(times(self.A, X))
             return times(self.A.T, self.images[-1])
@@ -196,7 +199,7 @@ def krylov_space(
         Z = normal(last)
         norms = column_norms(Z)
         Q_new, R, C = extend_basis(basis, Z)
-        T = _bordered(T, C)
+        T, R, norms = _bordered(T, to_host(C)), to_host(R), to_host(norms)
         told("iteration", step, most)
         found = min(independent(R, norms), n - basis.shape[1])
         done = found == 0 or step == most
@@ -209,7 +212,7 @@ def krylov_space(
             settled = settled or (enough is not None and enough(values, residuals))
         if done or (enough is not None and len(T) >= rank and settled):
             break
-        basis = np.asfortranarray(np.hstack([basis, Q_new[:, :found]]))
+        basis = f_ordered(np.hstack([basis, Q_new[:, :found]]))
     return Space(basis, X[:, ::-1], normal.images, step, settled)
 
 
@@ -233,15 +236,15 @@ def _rayleigh_ritz(A: Matrix, space: Space) -> tuple[Array, Array, Array]:
     W: Array
     if space.images:
         edges = np.cumsum([image.shape[1] for image in space.images])
-        W = np.zeros((A.shape[0], space.ritz.shape[1]), dtype=space.ritz.dtype)
+        W = np.zeros((A.shape[0], space.ritz.shape[1]), dtype=space.ritz.dtype, like=home(V))
         for image, rows in zip(space.images, np.split(space.ritz, edges[:-1]), strict=True):
             W += image @ rows  # all side by side would be a second copy
     else:
         W = times(A, V)
-    Q, R = thin_qr(np.asfortranarray(W))
+    Q, R = thin_qr(f_ordered(W))
     Q, R_again = thin_qr(Q)
-    X, s, Yt = scipy.linalg.svd(R_again @ R, check_finite=False)
-    return Q @ X, s, Yt @ V.T
+    X, s, Yt = svd(R_again @ R, full=True)
+    return Q @ X, to_host(s), Yt @ V.T
 
 
 def _padded(s: Array, size: int) -> Array:

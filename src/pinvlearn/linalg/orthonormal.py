@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, f_ordered
 from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.device import is_device, moved_to, to_host
+from pinvlearn._core.factoring import eigh, over_upper, qr, subtract_product, upper_factor
 from pinvlearn._core.threads import lapack_threads
 
 CHOLESKY_LIMIT = 64.0
@@ -37,7 +39,7 @@ def thin_qr(Y: Array) -> tuple[Array, Array]:
     R = _cholesky(Y)
     if R is None:
         return _householder(Y)
-    return blas("trsm", R, Y)(1.0, R, np.asfortranarray(Y), side=1), R
+    return over_upper(Y, R), R
 
 
 def basis(Y: Array) -> Array:
@@ -56,29 +58,29 @@ def basis(Y: Array) -> Array:
 
 def _cholesky(Y: Array) -> Array | None:
     """R with YᵀY = RᵀR, or None where it could not be trusted."""
-    R = Y.T @ Y
-    norms = np.sqrt(np.diagonal(R))
+    G = Y.T @ Y
+    norms = np.sqrt(np.diagonal(G))
     if not np.all(norms > 0.0):
         return None
-    R /= norms
-    R /= norms[:, None]
-    R, info = lapack("potrf", R)(R, lower=False, clean=True)
-    if info != 0 or np.diagonal(R).min() < CHOLESKY_LIMIT * np.sqrt(np.finfo(Y.dtype).eps):
+    G /= norms
+    G /= norms[:, None]
+    R = upper_factor(G)
+    if R is None or np.diagonal(R).min() < CHOLESKY_LIMIT * np.sqrt(np.finfo(Y.dtype).eps):
         return None
     scaled: Array = R * norms
     return scaled
 
 
 def _householder(Y: Array) -> tuple[Array, Array]:
-    Q, R = scipy.linalg.qr(Y, mode="economic", check_finite=False)
-    return np.asfortranarray(Q), R
+    Q, R = qr(Y)
+    return f_ordered(Q), R
 
 
 def project_out(Q: Array, Y: Array) -> Array:
     """Y ← Y - QQᵀY in place; returns the coefficients QᵀY.  Y must be Fortran-ordered."""
     coefficients: Array = Q.T @ Y
     if Q.shape[1]:
-        blas("gemm", Q, Y)(-1.0, Q, coefficients, beta=1.0, c=Y, overwrite_c=True)
+        subtract_product(Y, Q, coefficients)
     return coefficients
 
 
@@ -105,7 +107,7 @@ def independent(R: Array, norms: Array) -> int:
 
     R is the factor that `extend_basis` returned for Y, `norms` the norms Y's columns had before.
     """
-    diagonal = np.abs(np.diagonal(R))
+    diagonal, R, norms = to_host(np.abs(np.diagonal(R))), to_host(R), to_host(norms)
     noise = diagonal <= noise_of(R, norms)
     return int(np.argmax(noise)) if noise.any() else len(diagonal)
 
@@ -124,6 +126,9 @@ def leading_eigen(G: Array, k: int, *, subset: bool | None = None) -> tuple[Arra
     computed.  `subset` says whether to try it; by default where k is small beside n.
     """
     n = len(G)
+    if is_device(G):  # which has no driver for some of them
+        values, V = eigh(G)
+        return values[::-1], V[:, ::-1]
     with lapack_threads(n):
         if FEW * k < n if subset is None else subset:
             try:
@@ -142,5 +147,5 @@ def complete(Q: Array, columns: int) -> Array:
     if missing <= 0:
         return Q
     filler = np.random.default_rng(0).standard_normal((missing, Q.shape[0])).T
-    extra, _, _ = extend_basis(np.asfortranarray(Q), filler.astype(Q.dtype))
+    extra, _, _ = extend_basis(f_ordered(Q), moved_to(filler.astype(Q.dtype), Q))
     return np.hstack([Q, extra])

@@ -22,11 +22,14 @@ from pinvlearn._core.arrays import (
     Array,
     Matrix,
     Shifted,
+    f_ordered,
     is_sparse,
     power_of_two_scale,
     scaled,
     squared_norm,
 )
+from pinvlearn._core.device import home, moved_to
+from pinvlearn._core.factoring import svd, triangle_of
 from pinvlearn._core.products import gram, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.linalg.dense import left_vectors
@@ -123,8 +126,10 @@ class Scatter:
 def centred(X: Matrix) -> Shifted:
     """X minus its column means; they are summed in float64 and rounded to X's precision."""
     m = X.shape[0]
-    ones = np.ones(m, dtype=X.dtype)
-    if is_sparse(X) or X.dtype != np.float64:
+    ones = np.ones(m, dtype=X.dtype, like=home(X))
+    if home(X) is not None:
+        sums = ones @ X if X.dtype == np.float64 else X.sum(axis=0)
+    elif is_sparse(X) or X.dtype != np.float64:
         sums = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
     else:
         sums = ones @ X  # twice as fast as X.sum(axis=0)
@@ -273,7 +278,7 @@ def leading_axes(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[
     k = n if rank is None else rank
     if n > LAPACK_SIDE and 16 * k < n:
         width = max(20, 2 * k // 5)
-        start = rng.standard_normal((width, n)).T
+        start = moved_to(rng.standard_normal((width, n)).T, home(G))
         progress = _Progress(n * float(np.finfo(np.float64).eps), n // (4 * width))
         space = krylov_space(NormalProduct(G, G), start, k, progress.most, progress)
         if space.settled and not progress.hopeless and space.ritz.shape[1] == k:
@@ -281,7 +286,7 @@ def leading_axes(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[
             values: Array = np.einsum("ij,ij->j", V, times(G, V))
             return values.clip(min=0.0), V, f"{space.steps} Krylov steps"
     values, V = leading_eigen(G, k)
-    return values[:k].clip(min=0.0), V[:, :k], "LAPACK"
+    return values[:k].clip(min=0.0), V[:, :k], "LAPACK" if home(G) is None else "its library"
 
 
 class _Progress:
@@ -338,9 +343,9 @@ def _aligned(A: Matrix, found: SVD) -> SVD:
         return found
     watch = Stopwatch()
     with watch("align"):
-        W = times(A, np.asfortranarray(found.Vt.T))
-        R = scipy.linalg.qr(W, mode="r", check_finite=False)[0][: W.shape[1]]
-        _, s, Zt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+        W = times(A, f_ordered(found.Vt.T))
+        R = triangle_of(W)[: W.shape[1]]
+        _, s, Zt = svd(R)
     passes = None if found.report.passes is None else found.report.passes + 1
     report = replace(found.report, passes=passes, seconds=found.report.seconds | watch)
     return SVD(W[:0], s, Zt @ found.Vt, report)

@@ -9,10 +9,12 @@ singular value decomposition. Int. J. Appl. Math. Comput. Sci. 29(3).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, squared_norm
+from pinvlearn._core.device import home, to_host
 from pinvlearn._core.products import times
 from pinvlearn._core.progress import told
 from pinvlearn.linalg.orthonormal import (
@@ -82,7 +84,7 @@ def range_basis(
         raise TypeError("A relative rule must be made absolute first.")
     r = getattr(stop, "r", DEFAULT_WINDOW)
     wants_energy = getattr(stop, "sees", "errors") == "energy"
-    growth = _Growth(m, limit=min(m, n), r=r, dtype=A.dtype)
+    growth = _Growth(m, limit=min(m, n), r=r, dtype=A.dtype, like=home(A))
     energy = _Energy(A) if wants_energy else None
     history: Array = np.empty(growth.limit + 1)
     errors: Array = np.empty(growth.limit + 1)
@@ -115,9 +117,11 @@ def _block_width(drawn: int, stop: Stop, r: int) -> int:
 class _Growth:
     """The basis under construction and the band of R that the error estimates need."""
 
-    def __init__(self, m: int, limit: int, r: int, dtype: np.dtype[np.floating]) -> None:
+    def __init__(
+        self, m: int, limit: int, r: int, dtype: np.dtype[np.floating], like: Any = None
+    ) -> None:
         self.limit, self.r, self.drawn = limit, r, 0
-        self._Q: Array = np.empty((m, 0), dtype=dtype, order="F")
+        self._Q: Array = np.empty((m, 0), dtype=dtype, order="F", like=like)
         self._columns = 0
         self._unseen = 0.0  # what a sample may have left where the basis ended for rounding
         # tails[c, d]: norm of sample c with the first c - d directions removed.
@@ -151,14 +155,14 @@ class _Growth:
             Q_new, R, C = extend_basis(self.Q, H[:, :fresh])
             found = independent(R, norms)
             self._store(Q_new[:, :found])
-            band[:recent, :fresh] = C[old - recent :]
-            band[recent : recent + fresh, :fresh] = R
+            band[:recent, :fresh] = to_host(C[old - recent :])
+            band[recent : recent + fresh, :fresh] = to_host(R)
             if found < fresh:
                 self.limit = old + found
-                self._unseen = noise_of(R, norms).max()
+                self._unseen = noise_of(to_host(R), to_host(norms)).max()
         if fresh < width:
             window = self._Q[:, old - recent : old + found]
-            band[: recent + found, fresh:] = window.T @ H[:, fresh:]
+            band[: recent + found, fresh:] = to_host(window.T @ H[:, fresh:])
         self._record(band, own)
 
     def _record(self, band: Array, own: int) -> None:
@@ -175,7 +179,8 @@ class _Growth:
         needed = self._columns + Q_new.shape[1]
         if needed > self._Q.shape[1]:
             capacity = min(max(needed, 2 * self._Q.shape[1]), self.limit)
-            larger = np.empty((self._Q.shape[0], capacity), dtype=self._Q.dtype, order="F")
+            shape, dtype = (self._Q.shape[0], capacity), self._Q.dtype
+            larger = np.empty(shape, dtype=dtype, order="F", like=home(self._Q))
             larger[:, : self._columns] = self.Q
             self._Q = larger
         self._Q[:, self._columns : needed] = Q_new
@@ -187,12 +192,12 @@ class _Energy:
 
     def __init__(self, A: Matrix) -> None:
         self.A, self.total = A, squared_norm(A)
-        self.B: Array = np.empty((0, A.shape[1]), dtype=A.dtype)
+        self.B: Array = np.empty((0, A.shape[1]), dtype=A.dtype, like=home(A))
         self._captured: Array = np.zeros(1)
 
     def add(self, Q: Array) -> None:
         rows = times(self.A.T, Q[:, len(self.B) :]).T
-        energy = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        energy = to_host(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
         self.B = np.vstack([self.B, rows])
         self._captured = np.append(self._captured, self._captured[-1] + np.cumsum(energy))
 

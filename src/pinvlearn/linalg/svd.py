@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.device import as_given, fields_of, home, is_device, on_device
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn.linalg.report import Report
 
@@ -117,7 +118,7 @@ class SVD:
     @property
     def rank(self) -> int:
         """Number of components kept."""
-        return len(self.s)
+        return int(self.s.shape[0])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -127,10 +128,13 @@ class SVD:
     @property
     def T(self) -> SVD:
         """The decomposition of the transpose, signs set for its own right vectors."""
-        signs = _signs(self.U)
+        U, s, Vt = on_device(self.U), on_device(self.s), on_device(self.Vt)
+        signs = _signs(U)
         if signs is None:
-            return SVD(self.Vt.T, self.s, self.U.T, self.report)
-        return SVD(self.Vt.T * signs, self.s, self.U.T * signs[:, None], self.report)
+            turned = SVD(Vt.T, s, U.T, self.report)
+        else:
+            turned = SVD(Vt.T * signs, s, U.T * signs[:, None], self.report)
+        return _alike(turned, self.U)
 
     def truncate(self, k: int) -> SVD:
         """Keep the first components.
@@ -162,7 +166,8 @@ class SVD:
         float
             The entry (i, j).
         """
-        return float((self.U[i] * self.s) @ self.Vt[:, j])
+        U, s, Vt = on_device(self.U), on_device(self.s), on_device(self.Vt)
+        return float((U[i] * s) @ Vt[:, j])
 
     def to_array(self) -> Array:
         """Multiply the factors out.
@@ -172,8 +177,8 @@ class SVD:
         array of shape (m, n)
             U diag(s) Vt.
         """
-        product: Array = (self.U * self.s) @ self.Vt
-        return product
+        product: Array = (on_device(self.U) * on_device(self.s)) @ on_device(self.Vt)
+        return product if is_device(self.U) else as_given(product)
 
     def __matmul__(self, X: Matrix) -> Array:
         return apply_factors(self.U, self.s, self.Vt, X)
@@ -201,20 +206,21 @@ class SVD:
             raise ValueError(f"alpha={alpha!r} must be a finite number of at least 0.")
         if rcond is not None and not 0.0 <= rcond < 1.0:
             raise ValueError(f"rcond={rcond!r} must lie in [0, 1).")
+        U, s, Vt = on_device(self.U), on_device(self.s), on_device(self.Vt)
         if gain is not None:
-            g = np.asarray(gain(self.s), dtype=self.s.dtype)
+            g = np.asarray(on_device(gain(self.s)), dtype=s.dtype, like=home(s))
         elif alpha > 0.0:
-            g = ridge_gain(self.s, alpha)
+            g = ridge_gain(s, alpha)
         else:
-            cut = default_rcond(self.shape, self.s.dtype) if rcond is None else rcond
+            cut = default_rcond(self.shape, s.dtype) if rcond is None else rcond
             with np.errstate(over="ignore"):
-                g = cutoff_gain(self.s, cut)
+                g = cutoff_gain(s, cut)
             if not np.isfinite(g).all():
                 raise ValueError(
-                    f"1/s overflows for singular values down to {self.s[g > 0.0][-1]:.2g} in "
-                    f"{self.s.dtype}. Multiply the matrix by a large number first."
+                    f"1/s overflows for singular values down to {s[g > 0.0][-1]:.2g} in "
+                    f"{s.dtype}. Multiply the matrix by a large number first."
                 )
-        return PseudoInverse(self.Vt.T, g, self.U.T, self.report)
+        return _alike(PseudoInverse(Vt.T, g, U.T, self.report), self.U)
 
     def append_rows(self, B: Matrix) -> SVD:
         """The decomposition of [A; B] for further rows B.
@@ -307,12 +313,13 @@ class PseudoInverse:
     @property
     def rank(self) -> int:
         """Number of directions that are inverted rather than cut off."""
-        return int(np.count_nonzero(self.gains))
+        return int(np.count_nonzero(on_device(self.gains)))
 
     @property
     def T(self) -> PseudoInverse:
         """The transposed operator."""
-        return PseudoInverse(self.Ut.T, self.gains, self.V.T, self.report)
+        V, gains, Ut = on_device(self.V), on_device(self.gains), on_device(self.Ut)
+        return _alike(PseudoInverse(Ut.T, gains, V.T, self.report), self.V)
 
     def __matmul__(self, Y: Matrix) -> Array:
         return apply_factors(self.V, self.gains, self.Ut, Y)
@@ -325,12 +332,21 @@ class PseudoInverse:
         array of shape (n, m)
             The pseudo-inverse.
         """
-        product: Array = (self.V * self.gains) @ self.Ut
-        return product
+        product: Array = (on_device(self.V) * on_device(self.gains)) @ on_device(self.Ut)
+        return product if is_device(self.V) else as_given(product)
+
+
+def _alike(found: Any, given: Any) -> Any:
+    """Factors as a user has them, where those they came from were so."""
+    return found if is_device(given) else fields_of(as_given, found)
 
 
 def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
     """left · diag(middle) · right · X, from the right, so that nothing large is formed."""
+    if home(on_device(left)) is not None:
+        left, middle, right = on_device(left), on_device(middle), on_device(right)
+        product = left @ ((middle if X.ndim == 1 else middle[:, None]) * (right @ on_device(X)))
+        return product if is_device(X) else as_given(product)
     check_sparse(X)
     X = X if is_sparse(X) else np.asarray(X)
     if not X.ndim or X.shape[0] != right.shape[1]:
@@ -380,7 +396,9 @@ def _signs(V: Array) -> Array | None:
         return None
     low, high = V.min(axis=0), V.max(axis=0)
     wrong, tied = -low > high, -low == high
-    wrong[tied] = V[:, tied].argmin(axis=0) < V[:, tied].argmax(axis=0)  # the first decides
+    if bool(tied.any()):
+        first = V.argmin(axis=0) < V.argmax(axis=0)  # the first decides
+        wrong = np.where(tied, first, wrong)
     return np.where(wrong, -1.0, 1.0).astype(V.dtype) if wrong.any() else None
 
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, is_sparse
+from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, c_ordered, is_sparse
+from pinvlearn._core.device import home, to_host
+from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import times
 from pinvlearn.linalg.elimination import Split
 from pinvlearn.linalg.quadrature import quadrature
@@ -309,16 +310,16 @@ def _by_leverages(
     keep = problem.shape[0] * count <= MOST_FREEDOM
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array | None, int]:
-        w = np.ones(len(Y)) if weights is None else weights
+        w = np.ones(len(Y), like=home(Y)) if weights is None else weights
         free = _free(factor, H, weights, ridges)
         # Targets, alphas, rows: sums over any of them are sums of whole arrays, and what is made
         # of the fitted values, targets + (fitted - targets) / (1 - leverage), is made in place.
         fitted = (H @ by_columns).T if is_sparse(H) else by_columns.T @ H.T
-        outputs = np.ascontiguousarray(fitted).reshape(t, count, len(Y))
-        targets = np.ascontiguousarray(Y.T)[:, None]
+        outputs = c_ordered(fitted, copy=False).reshape(t, count, len(Y))
+        targets = c_ordered(Y.T, copy=False)[:, None]
         outputs += offsets[..., None]
         outputs -= targets
-        outputs /= np.ascontiguousarray(free.T)
+        outputs /= c_ordered(free.T, copy=False)
         outputs += targets
         part = part_of(score, Y, outputs.transpose(2, 1, 0), w, every)
         return part, free if keep else None, int(np.count_nonzero(w))
@@ -351,7 +352,7 @@ def _free(factor: Factor, H: Matrix, weights: Array | None, alphas: Array) -> Ar
     center = factor.center
     leverage = factor.leverage(_rows(H, weights, center.H_mean), alphas)
     if center.intercept:
-        w = np.ones(len(leverage)) if weights is None else weights
+        w = np.ones(len(leverage), like=home(leverage)) if weights is None else weights
         leverage += (w / center.total)[:, None]
     return freedom_of(leverage)
 
@@ -365,9 +366,13 @@ def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -
     H, Y, weights = problem.stacked()
     m, t = Y.shape
     inside = slice(None) if weights is None else np.flatnonzero(weights)
-    root = np.ones(m) if weights is None else np.sqrt(weights[inside])
+    root = np.ones(m, like=home(Y)) if weights is None else np.sqrt(weights[inside])
     duals = _duals(factor, H, weights, inside, root)
-    free, errors, moved = np.ones((m, len(alphas))), *np.zeros((2, m, len(alphas), t))
+    free, errors = (
+        np.ones((m, len(alphas)), like=home(Y)),
+        np.zeros((m, len(alphas), t), like=home(Y)),
+    )
+    moved = np.zeros_like(errors)
     for i, fit in enumerate(duals.fits(root[:, None] * Y[inside], alphas)):
         free[inside, i] = fit.freedom * root
         errors[inside, i] = fit.numerator
@@ -388,7 +393,8 @@ def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: 
         Z = _centred(H[inside], None, center.H_mean) * root[:, None]
         if spectral is not None:
             Z, rcond = Z @ spectral.V, spectral.rcond
-        U, s, _ = scipy.linalg.svd(Z, full_matrices=True, check_finite=False)
+        U, s, _ = svd(Z, full=True)
+        s = to_host(s)
     values = np.zeros(U.shape[1])
     values[: min(len(s), len(values))] = s[: len(values)] ** 2
     if center.intercept:
@@ -443,11 +449,12 @@ def held_out(
     offset, again = factor.center.offset(coef), found.free is None and found.predictions is None
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Array, ...]:
-        w = np.ones(len(Y)) if weights is None else weights
-        reach = np.zeros(len(Y))
+        w = np.ones(len(Y), like=home(Y)) if weights is None else weights
+        reach = np.zeros(len(Y), like=home(Y))
         if not w.all():
             reach[w == 0.0] = _reach(factor, alpha, H[w == 0.0])
-        free = _free(factor, H, weights, np.array([alpha])) if again else np.ones((len(Y), 1))
+        ones = np.ones((len(Y), 1), like=home(Y))
+        free = _free(factor, H, weights, np.array([alpha])) if again else ones
         return times(H, coef) + offset, Y, w, reach, free
 
     blocks = problem.rows_at_hand.each(of_block)
@@ -462,7 +469,7 @@ def held_out(
         free = free if found.free is None else found.free[:, i, None]
         predictions, known = left_out(Y, Y - fitted, free[:, 0]), np.zeros_like(Y)
     else:
-        free = np.ones((len(Y), 1))
+        free = np.ones((len(Y), 1), like=home(Y))
         predictions = np.where(inside, found.predictions[:, i], fitted)
         known = np.where(inside, found.errors[:, i], 0.0)
     leverage = np.where(inside, 1.0 - free, reach[:, None])
@@ -508,7 +515,7 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     """
     center = factor.center
     real = (factor.s**2 > 4.0 * factor.noise) & (factor.s > 0.0)
-    along = np.square(factor.C[real] / factor.s[real, None])
+    along = to_host(np.square(factor.C[np.flatnonzero(real)] / factor.s[real, None]))
     outside = (center.squares - along.sum(axis=0)).clip(min=0.0)
     free = n - np.count_nonzero(real) - float(center.intercept)
     scores = []

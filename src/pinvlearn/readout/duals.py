@@ -153,7 +153,8 @@ class Duals:
                 inner, dual = (columns, weights) if inverses is gains else norms(inverse**2)
                 moved += self.noise * (columns * dual + inner * weights)
             moved *= share
-        moved[~(share[:, :, 0] > 0.0) | np.isnan(moved).any(axis=2)] = np.inf
+        unknown = ~(share[:, :, 0] > 0.0) | np.isnan(moved).any(axis=2)
+        moved = np.where(unknown[:, :, None], np.inf, moved)
         return [
             DualFit(
                 c[:, i],

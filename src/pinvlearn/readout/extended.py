@@ -23,6 +23,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, to_dense
+from pinvlearn._core.device import moved_to, to_host
 from pinvlearn.linalg.extended import Sliced, Sum
 from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.problem import EPS, Problem
@@ -237,13 +238,16 @@ def left_out_again(
 ) -> Again | None:
     """Left-out predictions of targets Y, those found again whose errors exceed the tolerance.
 
-    None where that costs more than `MOST_WORK`, or no correction would converge.
+    None where that costs more than `MOST_WORK`, or no correction would converge.  So little work is
+    done on the host, wherever the rows live.
     """
     m, p = problem.shape
+    home, Y = predictions, to_host(Y)
+    predictions, errors = to_host(predictions), to_host(errors)
     uncertain: Any = (errors > tolerance * scale_of(Y, predictions)).any(axis=1)
     if m * p * max(int(np.count_nonzero(uncertain)), min(m, p)) > MOST_WORK:
         return None
-    H, _, weights = problem.stacked()
+    H, _, weights = (to_host(part) for part in problem.stacked())
     w = np.ones(len(Y)) if weights is None else weights
     rows = np.flatnonzero(uncertain[w > 0.0])
     H = to_dense(H)
@@ -258,6 +262,7 @@ def left_out_again(
     take_better(predictions, errors, outside, H[outside] @ fit.B + fit.b, moved)
     scoring = problem.score or MSE
     part = part_of(scoring, Y[inside], predictions[inside, None], w[inside])
+    predictions, errors = moved_to(predictions, home), moved_to(errors, home)
     return Again(predictions, errors, judged(scoring, [part]))
 
 

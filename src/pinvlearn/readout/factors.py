@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
 from pinvlearn._core.blas import blas
+from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.factoring import cholesky_solve, eigh, solve_lower, with_diagonal
 from pinvlearn._core.products import product
 from pinvlearn.linalg.elimination import Inverse, Split
 from pinvlearn.linalg.quadrature import Quadrature
@@ -100,6 +101,8 @@ class Spectral:
         Largest s² of directions that are missing because `noise` hides them.
     U : array of shape (m, m) or None
         All left vectors, those of s first, where rows are no more than columns.
+
+    V, C and U live where the rows do; s is NumPy's.
     """
 
     V: Array
@@ -139,7 +142,8 @@ class Spectral:
 
     def kept(self) -> tuple[Array, Array, Array]:
         """V, s and C of the directions above the cut-off."""
-        return self.V[:, self._keep], self.s[self._keep], self.C[self._keep]
+        keep = np.flatnonzero(self._keep)
+        return self.V[:, keep], self.s[keep], self.C[keep]
 
     def inverse(self, alpha: float) -> Array:
         """1 / (s² + alpha) in the directions kept; without ridge the others are cut off."""
@@ -270,8 +274,7 @@ class CholeskyFactor:
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs by two triangular solves."""
         L = self._factored(alpha).L
-        solution: Array = scipy.linalg.cho_solve((L, True), rhs, check_finite=False)
-        return solution
+        return cholesky_solve(L, rhs)
 
     def leverage(self, Z: Array | Shifted, alphas: Array) -> Array:
         """One triangular solve for each alpha, mp² flops."""
@@ -411,6 +414,8 @@ def solved_rows(Z: Array, R: Array) -> Array:
     All but the corners of R is matrix products, which release the GIL; SciPy's triangular solves
     hold it.
     """
+    if is_device(R):
+        return solve_lower(R.T, Z.T).T
     solved = Z.copy()
     for columns in panels(len(R)):
         part = Z[:, columns] - solved[:, : columns.start] @ R[: columns.start, columns]
@@ -421,44 +426,55 @@ def solved_rows(Z: Array, R: Array) -> Array:
 
 def spectral_from_moments(moments: Moments, center: Center, n_rows: int) -> Spectral:
     """Eigendecomposition of the p × p Gram matrix."""
-    G = np.array(moments.G, order="F")
-    G[np.diag_indices_from(G)] = moments.diagonal
-    values, V = scipy.linalg.eigh(G, overwrite_a=True, check_finite=False, driver="evd")
+    values, V = eigh(_symmetric(moments))
+    values = to_host(values)
     s = np.sqrt(values[::-1].clip(min=0.0))
     noise = EPS * moments.magnitude
-    V = np.ascontiguousarray(V[:, ::-1])  # once, instead of in every product
+    V = V[:, ::-1]
+    V = V if is_device(V) else np.ascontiguousarray(V)  # once, instead of in every product
     rcond = float(np.sqrt(noise * max(n_rows, len(s)) / max(values[-1], 1e-300)))
     return Spectral(V, s, V.T @ moments.C, center, min(rcond, 1.0), noise)
+
+
+def _symmetric(moments: Moments) -> Array:
+    """A copy of ZᵀZ, of which the lower triangle is right."""
+    if is_device(moments.G):
+        return with_diagonal(moments.G, moments.diagonal)
+    G = np.array(moments.G, order="F")
+    G[np.diag_indices_from(G)] = moments.diagonal
+    return G
 
 
 def spectral_from_rows(problem: Problem) -> Spectral:
     """Eigendecomposition of the m × m matrix ZZᵀ: for fewer rows than columns, sparse or dense."""
     H, Y, weights = problem.stacked()
     m = len(Y)
-    root = np.ones(m) if weights is None else np.sqrt(weights)
+    root = np.ones(m, like=home(Y)) if weights is None else np.sqrt(weights)
     total = float(root @ root)
-    unit = root / np.sqrt(total) if problem.intercept else np.zeros(m)
+    unit = root / np.sqrt(total) if problem.intercept else np.zeros(m, like=home(Y))
     product = H @ H.T
     K = (product.toarray() if is_sparse(product) else product) * np.outer(root, root)
     magnitude = float(np.trace(K))
     mean = K @ unit
     K -= np.outer(unit, mean) + np.outer(mean, unit) - (unit @ mean) * np.outer(unit, unit)
-    values, U = scipy.linalg.eigh(K, check_finite=False, driver="evd")
+    values, U = eigh(K)
+    values = to_host(values)
     noise = EPS * magnitude
-    keep = (values > noise * m)[::-1]
+    keep = np.flatnonzero((values > noise * m)[::-1])
     every = U[:, ::-1]
     values, U = values[::-1][keep], every[:, keep]
     s = np.sqrt(values)
-    H_mean = np.asarray(H.T @ (root * unit)).ravel() / np.sqrt(total)
+    H_mean = (H.T @ (root * unit)).ravel() / np.sqrt(total)
     Y_mean = (root * unit) @ Y / np.sqrt(total)
     # V = ZᵀU / s with Z = diag(root)(H - mean)
     weighted = U * root[:, None]
-    V, shift = np.asarray(H.T @ weighted), weighted.sum(axis=0)
-    for columns in slices(0, len(V), max(2**16 // m, 1)):  # in place: V is as large as H
+    V, shift = H.T @ weighted, weighted.sum(axis=0)
+    chunk = len(V) if is_device(V) else max(2**16 // m, 1)
+    for columns in slices(0, len(V), chunk):  # in place: V is as large as H
         V[columns] -= np.outer(H_mean[columns], shift)
         V[columns] /= s
     C = s[:, None] * (weighted.T @ (Y - Y_mean))
-    squares = np.square(root[:, None] * (Y - Y_mean)).sum(axis=0)
+    squares = to_host(np.square(root[:, None] * (Y - Y_mean)).sum(axis=0))
     center = Center(H_mean, Y_mean, total, squares, problem.intercept)
     possible = m - 1 if problem.intercept else m
     return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0, every)

@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.device import is_device, to_host
 
 SCALES = (1e-3, 1e3)
 """Where 1/temperature is looked for; outputs are of the order of 1."""
@@ -97,8 +98,11 @@ class ClassGaps:
     def of(cls, Y: Array, outputs: Array, n: float) -> ClassGaps:
         """Of targets (rows, k) and outputs (k, candidates, rows), smoothed as for n rows."""
         each = outputs.max(axis=0) - outputs
-        own = each[Y.argmax(axis=-1), :, np.arange(len(Y))].T
-        return cls(each, np.ascontiguousarray(own), 0.5 / (n + 0.5 * len(each)))
+        if is_device(each):
+            own = (each * (Y.max(axis=-1) == Y.T)[:, None]).sum(axis=0)
+        else:
+            own = np.ascontiguousarray(each[Y.argmax(axis=-1), :, np.arange(len(Y))].T)
+        return cls(each, own, 0.5 / (n + 0.5 * len(each)))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
@@ -184,8 +188,8 @@ def _newton(gaps: Gaps, weights: Array, scale: Array) -> tuple[Array, Losses]:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(MOST_STEPS):
             found = gaps.at(scale)
-            slope = (found.slope + found.smoothed) @ weights
-            step = -slope / (found.curvature @ weights)
+            slope = to_host((found.slope + found.smoothed) @ weights)
+            step = -slope / to_host(found.curvature @ weights)
             if not (np.abs(step) > CLOSE * scale).any():
                 break
             low, high = np.where(slope < 0.0, scale, low), np.where(slope > 0.0, scale, high)
@@ -240,7 +244,8 @@ def _fitted(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> tuple[
 
 
 def _step(scale: Array, found: Losses, weights: Array) -> Array:
-    return step_from(scale, (found.slope + found.smoothed) @ weights, found.curvature @ weights)
+    slope, curvature = (found.slope + found.smoothed) @ weights, found.curvature @ weights
+    return step_from(scale, to_host(slope), to_host(curvature))
 
 
 def step_from(scale: Array, slope: Array, curvature: Array) -> Array:

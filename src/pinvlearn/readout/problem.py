@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
-from pinvlearn._core.arrays import WIDE, Array, Matrix, is_sparse
+from pinvlearn._core.arrays import WIDE, Array, Matrix, c_ordered, is_sparse
+from pinvlearn._core.device import home, to_host
+from pinvlearn._core.factoring import triangle_of
 from pinvlearn._core.products import gram_work
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.summaries import Gram, Moments, Summary, Triangle
@@ -199,10 +200,7 @@ class Problem:
         rows = self.dense()
         p = rows.Z.shape[1]
         # The targets ride along, so that QᵀY comes out without Q.
-        (R,) = scipy.linalg.qr(
-            np.hstack([rows.Z, rows.Y]), mode="r", overwrite_a=True, check_finite=False
-        )
-        R = R[: min(rows.Z.shape)]
+        R = triangle_of(np.hstack([rows.Z, rows.Y]))[: min(rows.Z.shape)]
         return RFactor(R[:, :p], R[:, p:], rows.center)
 
     def _kept_triangle(self) -> tuple[Array, Array, Array]:
@@ -229,9 +227,9 @@ class Problem:
     def dense(self) -> Dense:
         """All rows as dense arrays, centred and scaled; memory m·p."""
         H, Y, weights = self.stacked()
-        Z: Array = H.toarray() if is_sparse(H) else np.array(H, order="C")
+        Z: Array = H.toarray() if is_sparse(H) else c_ordered(H, copy=True)
         total = float(len(Y) if weights is None else weights.sum())
-        H_mean, Y_mean = np.zeros(Z.shape[1]), np.zeros(Y.shape[1])
+        H_mean, Y_mean = np.zeros(Z.shape[1], like=home(Z)), np.zeros(Y.shape[1], like=home(Y))
         if self.intercept:
             H_mean = np.average(Z, axis=0, weights=weights)
             Y_mean = np.average(Y, axis=0, weights=weights)
@@ -241,7 +239,7 @@ class Problem:
             root = np.sqrt(weights)[:, None]
             Z *= root
             Y *= root
-        squares = np.einsum("ij,ij->j", Y, Y)
+        squares = to_host(np.einsum("ij,ij->j", Y, Y))
         return Dense(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
 
     @property

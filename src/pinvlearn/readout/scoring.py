@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.arrays import Array, IntArray, c_ordered, slices
+from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn.readout.losses import best_scales, effective_rows, gaps_of, step_from
 
 FOLDS = 5
@@ -78,11 +79,15 @@ def squared_error_score(targets: Array, outputs: Array) -> Array:
 def accuracy_score(targets: Array, outputs: Array) -> Array:
     """1 where all signs agree."""
     right = np.equal(targets[..., None] > 0.0, outputs > 0.0).all(axis=0)
-    return np.asarray(right, dtype=np.float64)
+    return right.astype(np.float64)  # type: ignore[return-value]
 
 
 def top_class_score(targets: Array, outputs: Array) -> Array:
     """1 where the largest output is the right class's."""
+    if is_device(outputs):
+        right = outputs.argmax(axis=0) == targets.argmax(axis=0)[:, None]
+        found: Array = right.astype(np.float64)
+        return found
     largest = outputs[0].copy("K")  # in whatever order it lies
     top = np.zeros_like(largest, dtype=np.int32)
     for number, output in enumerate(outputs[1:], start=1):
@@ -120,7 +125,8 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
     """
     folds = _dealt(Y, scoring.decided is not None)
     dealt = np.zeros((FOLDS, len(Y)))
-    dealt[folds, np.arange(len(Y))] = weights
+    dealt[folds, np.arange(len(Y))] = to_host(weights)
+    dealt = moved_to(dealt, Y)
     targets, outputs = Y.T, np.moveaxis(outputs, -1, 0)
     one = squared_error_score
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not chosen
@@ -137,13 +143,14 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
         if scoring.rows is None:
             every_row = every == 1 and bool(weights.all())
             some = slice(None) if every_row else np.flatnonzero(weights)[::every]
-            swapped = np.ascontiguousarray(outputs.swapaxes(1, 2)[..., some])
-            kept = Outputs(Y[some], swapped, weights[some], folds[some])
+            swapped = c_ordered(outputs.swapaxes(1, 2)[:, :, some], copy=False)
+            kept = Outputs(Y[some], swapped, weights[some], folds[to_host(some)])
         elif scoring.rows is scoring.decided:
             scores = decided
         elif scoring.rows is not squared_error_score:
             scores = dealt @ scoring.rows(targets, outputs)
-    return Part(dealt.sum(axis=1), np.stack([scores, squares, decided]), kept)
+    sums = np.stack([scores, squares, decided])
+    return Part(to_host(dealt.sum(axis=1)), to_host(sums), kept)
 
 
 def joined_parts(parts: Sequence[Part]) -> Part:
@@ -163,7 +170,7 @@ def _side_by_side(parts: Sequence[Outputs | None]) -> Outputs | None:
 def _dealt(Y: Array, classes: bool) -> IntArray:
     order = np.random.default_rng(0).permutation(len(Y))
     if classes:
-        order = order[np.lexsort(np.where(Y > 0.0, 1, 0).T[:, order])]
+        order = order[np.lexsort(np.where(to_host(Y) > 0.0, 1, 0).T[:, order])]
     folds = np.empty(len(Y), dtype=np.intp)
     folds[order] = np.arange(len(Y)) % FOLDS
     return folds
@@ -324,21 +331,23 @@ def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
     which, alike = np.flatnonzero(fresh), np.cumsum(fresh) - 1
     (t, _, m), candidates, w = held.outputs.shape, len(which), held.weights
     dealt = np.zeros((FOLDS, m))
-    dealt[held.folds, np.arange(m)] = w
+    dealt[held.folds, np.arange(m)] = to_host(w)
     scores, others, here = np.empty(candidates), *np.empty((2, FOLDS, candidates))
     weight, n = dealt.sum(axis=1)[:, None], effective_rows(w)
-    for columns in slices(0, candidates, max(CHUNK // (m * t), 1)):
+    on_device, w_total = is_device(held.outputs), float(w.sum())
+    at_a_time, dealt = MOST_OUTPUTS if on_device else CHUNK, moved_to(dealt, home(held.outputs))
+    for columns in slices(0, candidates, max(at_a_time // (m * t), 1)):
         gaps = gaps_of(held.Y, held.outputs[:, which[columns]], n, labels=labels)
         scale, found = best_scales(gaps, w, columns.stop - columns.start)
         with np.errstate(over="ignore", invalid="ignore"):
-            loss, slope, curvature, smoothed = (dealt @ part.T for part in found)
+            loss, slope, curvature, smoothed = (to_host(dealt @ part.T) for part in found)
             each = loss, slope, curvature
             total = tuple(part.sum(axis=0) for part in each)
             rest = tuple(whole - part for whole, part in zip(total, each, strict=True))
             step = step_from(scale, total[1] + smoothed.sum(axis=0), total[2])
-            scores[columns] = -_after(step, *total) / w.sum()
+            scores[columns] = -_after(step, *total) / w_total
             step = step_from(scale, rest[1] + smoothed.sum(axis=0) - smoothed, rest[2])
-            others[:, columns] = -_after(step, *rest) / np.maximum(w.sum() - weight, 1e-300)
+            others[:, columns] = -_after(step, *rest) / np.maximum(w_total - weight, 1e-300)
             here[:, columns] = -_after(step, *each)
     return replace(
         verdict,
@@ -355,7 +364,11 @@ def _after(step: Array, loss: Array, slope: Array, curvature: Array) -> Array:
 
 
 def _by_own_score(verdict: Verdict, held: Outputs, score: OwnScore) -> Verdict:
-    """A user's score of each candidate, by all rows and by those outside of each fold."""
+    """A user's score of each candidate, by all rows and by those outside of each fold.
+
+    Users are given NumPy's arrays.
+    """
+    held = Outputs(*(to_host(part) for part in held))
     candidates = range(held.outputs.shape[1])
 
     def of_rows(rows: Array) -> Array:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.device import home
 from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
@@ -126,10 +127,11 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         scores = left_out.verdict.scores.reshape(-1, len(alphas))
         best = np.array([best_of(own, alphas) for own in scores])
     Y = problem.rows_at_hand.Y
-    coef, predictions, moved = np.empty((factor.rhs.shape[0], len(best))), *np.empty((2, *Y.shape))
+    coef = np.empty((factor.rhs.shape[0], len(best)), like=home(factor.rhs))
+    predictions, moved = np.empty(Y.shape, like=home(Y)), np.empty(Y.shape, like=home(Y))
     errors, w = [], Y[:, 0]
     for i in np.unique(best):
-        own, ridge = best == i, float(alphas[i])
+        own, ridge = np.flatnonzero(best == i), float(alphas[i])
         found = refined(problem, factor, ridge)
         accuracy = Accuracy(found.error, min(factor.error(ridge), MEASURED * found.first_error))
         outputs, off, _, w = held_out(problem, factor, left_out, i, ridge, found.coef, accuracy)

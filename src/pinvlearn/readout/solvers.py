@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-import scipy.linalg
 
+from pinvlearn._core.arrays import f_ordered
 from pinvlearn._core.checks import count_or_share, is_share, whole_number
+from pinvlearn._core.device import to_host
+from pinvlearn._core.factoring import svd
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -168,7 +170,8 @@ class ExactSVD:
         with watch("rows"):
             rows = problem.dense()
         with watch("svd"):
-            U, s, Vt = scipy.linalg.svd(rows.Z, full_matrices=False, check_finite=False)
+            U, s, Vt = svd(rows.Z)
+            s = to_host(s)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
         left = U if len(U) == len(s) else None
         C = s[:, None] * (U.T @ rows.Y)
@@ -216,7 +219,8 @@ class AdaptiveSVD:
             basis = range_basis(rows.Z, stop, rng=problem.rng)
         with watch("svd"):
             B = basis.Q.T @ rows.Z if basis.B is None else basis.B
-            U, s, Vt = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
+            U, s, Vt = svd(B)
+            s = to_host(s)
         C = s[:, None] * (U.T @ (basis.Q.T @ rows.Y))
         report = Report(
             "adaptive",
@@ -334,7 +338,8 @@ class QR:
         with watch("qr"):
             R, QY, center = problem.triangle()
         with watch("svd"):
-            U, s, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+            U, s, Vt = svd(R)
+            s = to_host(s)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
         kept = problem.summary is not None and problem.summary.offers == TRIANGLE
         reason = "the R factor that was kept" if kept else "QR of all rows, SVD of R"
@@ -410,10 +415,11 @@ class RandomizedSVD:
         width = min(k + self.n_oversamples, m, p)
         with watch("sample"):
             sample = rows.Z @ (rows.Z.T @ problem.rng.standard_normal((m, width)))
-            Q, _ = thin_qr(np.asfortranarray(sample))
+            Q, _ = thin_qr(f_ordered(sample))
             Q, _ = thin_qr(Q)
         with watch("svd"):
-            W, s, Vt = scipy.linalg.svd(Q.T @ rows.Z, full_matrices=False, check_finite=False)
+            W, s, Vt = svd(Q.T @ rows.Z)
+            s = to_host(s)
         U = Q @ W
         C = s[:, None] * (U.T @ rows.Y)
         # ZZᵀ squares singular values: those below the root of its rounding have no vectors in Q,

@@ -17,11 +17,13 @@ from pinvlearn._core.arrays import (
     Array,
     IntArray,
     Matrix,
+    device_rows,
     first_bad_entry,
     is_sparse,
     slices,
     to_dense,
 )
+from pinvlearn._core.device import is_device, moved_to
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, ranges_of
 
 
@@ -51,7 +53,10 @@ class Block:
     ) -> Block:
         """The block of targets as a user has them; its schema has their classes too."""
         schema = schema.with_classes(y) if schema.task == "classes" else schema
-        return cls(map, X, schema.coded(y), weights, schema, ranges_of(block_id))
+        T = schema.coded(y)
+        if is_device(X):
+            T, weights = moved_to(T, X), None if weights is None else moved_to(weights, X)
+        return cls(map, X, T, weights, schema, ranges_of(block_id))
 
     def __len__(self) -> int:
         return len(self.T)
@@ -80,9 +85,14 @@ class Block:
     def wide(self) -> bool:
         """Whether the features are so many, and dense, that a p × p array for each piece is much.
 
-        Above `WIDE` columns it would be the memory of a fit.
+        Above `WIDE` columns it would be the memory of a fit; on a device pieces are large.
         """
-        return self.schema.n_columns > WIDE and not self.sparse
+        return self.on_device or (self.schema.n_columns > WIDE and not self.sparse)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows live on a device, where few large pieces are best."""
+        return is_device(self.X)
 
     def part(self, rows: slice | IntArray) -> Block:
         """Some of the rows, as a block of its own."""
@@ -107,6 +117,8 @@ class Block:
         added in place, and are small.
         """
         p = self.schema.n_columns
+        if self.on_device:
+            return slices(0, len(self), device_rows(p, self.X))
         return slices(0, len(self), wide_rows(p) if self.wide else max(least, p))
 
     def cuts_to_sum(self) -> list[slice]:

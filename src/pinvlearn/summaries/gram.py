@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.device import to_host
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.moments import Moments
@@ -250,7 +251,8 @@ class Gram:
         dict of str to array
             HH, HT and TT of `products`; of HH what is below the diagonal, the rest means nothing.
         """
-        return {"HH": np.tril(self.products.HH), "HT": self.products.HT, "TT": self.products.TT}
+        HH, HT = to_host(self.products.HH), to_host(self.products.HT)
+        return {"HH": np.tril(HH), "HT": HT, "TT": self.products.TT}
 
     def counted(self) -> dict[str, Any]:
         """What else a file holds: of which rows it is.

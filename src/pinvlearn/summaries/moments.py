@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.device import is_device
+from pinvlearn._core.factoring import add_outer, cholesky, with_diagonal
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -46,7 +47,8 @@ class Moments:
     """Centred moments of rows: G = ZᵀZ, C = ZᵀY, the squared norms of Y's columns, the means.
 
     ZᵀZ is what lies below the diagonal of G, and `diagonal`.  The rest of G is this object's own
-    room for one Cholesky factor at a time, so that both fit into one p × p array.
+    room for one Cholesky factor at a time, so that both fit into one p × p array.  On a device G is
+    whole, and the factor beside it.
 
     Attributes
     ----------
@@ -102,12 +104,10 @@ class Moments:
         magnitude = self.magnitude
         least = 4.0 * EPS * magnitude
         for added in (ridge, ridge + (shift * magnitude if magnitude > 0.0 else 1.0)):
-            norm, shifted = self.one_norm(added), self.shifted(added)
-            L, info = lapack("potrf", shifted)(shifted, lower=True, overwrite_a=True, clean=False)
-            if info == 0:
-                rcond, _ = lapack("pocon", L)(L, norm, uplo="L")
-                if rcond * norm > least:
-                    return Factored(L, float(rcond * norm), added != ridge)
+            norm = self.one_norm(added)
+            found = cholesky(self.shifted(added), norm)
+            if found is not None and found[1] * norm > least:
+                return Factored(found[0], found[1] * norm, added != ridge)
         raise np.linalg.LinAlgError(
             "Cholesky: ZᵀZ + alpha is not positive definite even after a shift. "
             'Use solver="qr" or "exact", or a larger alpha.'
@@ -130,6 +130,8 @@ class Moments:
             A view of G; use its lower triangle.
         """
         self._made = None
+        if is_device(self.G):  # both triangles are there, and the factor has an array of its own
+            return with_diagonal(self.G, self.diagonal + ridge)
         for rows, strict in below_diagonal(self.G):
             self.G[: rows.start, rows] = strict[:, : rows.start].T
             corner = strict[:, rows.start :]
@@ -147,7 +149,7 @@ class Moments:
         """
         HH = self.shifted(0.0)
         if self.H_mean.any():
-            HH = blas("ger", HH)(self.total, self.H_mean, self.H_mean, a=HH, overwrite_a=True)
+            HH = add_outer(HH.T, self.total, self.H_mean, self.H_mean).T
         return HH.T
 
     def one_norm(self, ridge: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -9,8 +10,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import LEAST_ROWS, Array, IntArray, evaluate, slices
-from pinvlearn._core.blas import add_gram, blas, lapack
+from pinvlearn._core.arrays import (
+    LEAST_ROWS,
+    Array,
+    IntArray,
+    c_ordered,
+    device_rows,
+    evaluate,
+    slices,
+)
+from pinvlearn._core.blas import add_gram
+from pinvlearn._core.device import home, to_host
+from pinvlearn._core.factoring import add_outer, add_to_diagonal, is_definite
 from pinvlearn._core.products import gram, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.summaries.block import Block, wide_rows
@@ -35,7 +46,7 @@ class Products:
     HT : array of shape (p, 1 + t)
         Its first column is the weighted sum of H's rows.
     TT : array of shape (1 + t, 1 + t)
-        Its first entry is the sum of the weights.
+        Its first entry is the sum of the weights; it is small, and NumPy's wherever rows live.
     """
 
     HH: Array
@@ -59,6 +70,8 @@ class Products:
         Products
             Of all its rows.
         """
+        if block.on_device:
+            return cls._on_device([block])
         if block.sparse:
             with as_worker():  # compiled products would be shared out, and summed in another order
                 return cls._of_sparse(block)
@@ -92,8 +105,10 @@ class Products:
         Products
             Of the rows of all blocks.
         """
-        room = square = np.empty((0, 0))
+        room, square, blocks = np.empty((0, 0)), np.empty((0, 0)), iter(blocks)
         for block in blocks:
+            if block.on_device:
+                return cls._on_device(itertools.chain([block], blocks))
             p, q = _widths(block)
             square = square if len(square) else np.zeros((q, q))
             for part in block.parts(wide_rows(p)):
@@ -106,6 +121,29 @@ class Products:
                     pass
         with np.errstate(over="ignore", invalid="ignore"):
             return _by_parts(square, p)
+
+    @classmethod
+    def _on_device(cls, blocks: Iterable[Block]) -> Products:
+        """The same on a device: few large pieces, and one product for each.
+
+        Rows begin at multiples of 128 bytes, without which products take up to twice as long.
+        """
+        room = square = None
+        for block in blocks:
+            p, q = _widths(block)
+            width = -(-q // 16) * 16
+            if square is None:
+                square = np.zeros((width, width), like=block.X)
+            size = device_rows(width, block.X)
+            for part in block.parts(size):
+                m = len(part)
+                if room is None or len(room) < m:
+                    room = None  # its memory is free before more is asked for
+                    room = np.zeros((m, width), like=block.X)
+                _fill(room[:, :q], part, slice(0, m))
+                add_gram(room[:m], square)
+        assert square is not None
+        return cls(square[:p, :p].copy(), square[:p, p:q].copy(), to_host(square[p:q, p:q]))
 
     @classmethod
     def _of_sparse(cls, block: Block) -> Products:
@@ -205,7 +243,8 @@ class Products:
             For t targets, with the same HH.
         """
         where = np.concatenate([[0], 1 + columns])
-        HT, TT = np.zeros((len(self.HH), 1 + t)), np.zeros((1 + t, 1 + t))
+        HT = np.zeros((len(self.HH), 1 + t), like=home(self.HT))
+        TT = np.zeros((1 + t, 1 + t))
         HT[:, where] = self.HT
         TT[np.ix_(where, where)] = self.TT
         return Products(self.HH, HT, TT)
@@ -226,12 +265,11 @@ class Products:
             False where no rows have such products.
         """
         q, p = len(self.TT), len(self.HH)
-        S = np.empty((q + p, q + p), order="F")
+        S = np.empty((q + p, q + p), order="F", like=home(self.HH))
         S[:q, :q], S[q:, :q], S[q:, q:] = self.TT, self.HT, self.HH
         allowed = rounding * np.concatenate([np.diagonal(before.TT), np.diagonal(before.HH)])
-        S[np.diag_indices_from(S)] += np.where(allowed > 0.0, allowed, 1.0)
-        _, info = lapack("potrf", S)(S, lower=True, overwrite_a=True, clean=False)
-        return bool(info == 0)
+        add_to_diagonal(S, np.where(allowed > 0.0, allowed, 1.0))
+        return is_definite(S)
 
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need.
@@ -256,10 +294,9 @@ class Products:
         magnitude = self.magnitude
         if not intercept:
             H_mean, Y_mean = np.zeros_like(H_mean), np.zeros_like(Y_mean)
-        G = np.array(self.HH, order="C", copy=None if overwrite else True)
+        G = c_ordered(self.HH, copy=not overwrite)
         if intercept:
-            # Rank-one update in place; the transpose of a symmetric array is Fortran-ordered.
-            blas("ger", G)(-total, H_mean, H_mean, a=G.T, overwrite_a=True)
+            G = add_outer(G, -total, H_mean, H_mean)
         C = self.HT[:, 1:] - np.outer(H_mean, total * Y_mean)
         squares = np.diagonal(self.TT)[1:] - total * Y_mean**2
         return Moments(

@@ -11,7 +11,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, is_sparse
+from pinvlearn._core.arrays import (
+    Array,
+    IntArray,
+    distinct,
+    indicators,
+    is_sparse,
+    positions,
+)
+from pinvlearn._core.device import home, to_host
 
 BlockId: TypeAlias = tuple[str, int]
 """(source, number): two parties that name their sources cannot collide."""
@@ -157,12 +165,10 @@ class Schema:
             The columns T.
         """
         if self.task == "classes":
-            T = np.zeros((len(y), self.n_targets))
-            T[np.arange(len(y)), self.codes(y)] = 1.0
-            return T
+            return indicators(self.codes(y), self.n_targets)
         if self.task == "labels":
-            return np.asarray(np.asarray(y) > 0, dtype=np.float64)
-        return np.asarray(y, dtype=np.float64).reshape(len(y), self.n_targets)
+            return np.asarray(np.asarray(y, like=home(y)) > 0, dtype=np.float64, like=home(y))
+        return np.asarray(y, dtype=np.float64, like=home(y)).reshape(len(y), self.n_targets)
 
     def codes(self, y: Any) -> IntArray:
         """The number of each row's class.
@@ -177,7 +183,7 @@ class Schema:
         integer array of shape (n,)
             Positions in `classes`.
         """
-        return np.searchsorted(self.classes, np.asarray(y, dtype=self.classes.dtype))
+        return positions(self.classes, np.asarray(y, dtype=self.classes.dtype, like=home(y)))
 
     def signed(self, T: Array) -> Array:
         """Targets Y as they are fitted: indicators as ±1, one column for two classes.
@@ -300,7 +306,7 @@ def _plain(label: Any) -> Any:
 def as_classes(classes: Any) -> Any:
     """Sorted distinct classes as an array without Python objects, so that files need no pickles."""
     try:
-        found = np.unique(np.asarray(classes))
+        found = distinct(np.asarray(classes, like=home(classes)))
     except TypeError as error:
         raise ValueError("classes must be all numbers or all strings, none missing.") from error
     if found.dtype == object:
@@ -447,6 +453,7 @@ def fingerprint(thing: Any) -> str:
 def _pieces(thing: Any, seen: set[int]) -> Iterable[bytes]:
     if isinstance(thing, np.generic):
         thing = thing.item()
+    thing = to_host(thing)  # the same numbers are the same map, wherever they live
     yield type(thing).__qualname__.encode()
     if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
         yield repr(thing).encode()

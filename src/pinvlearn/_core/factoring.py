@@ -1,0 +1,203 @@
+"""Decompositions and triangular solves: LAPACK's on the host, the library's where arrays live.
+
+Each function has two bodies: NumPy arrays go to LAPACK as ever, others to the array API, which has
+no triangular solves and no condition estimates, so that these are named for each library here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.device import DeviceArray, is_device
+
+ESTIMATE_STEPS = 5
+"""Most steps of the estimate of a norm; LAPACK's takes as many."""
+
+
+def eigh(G: Array) -> tuple[Array, Array]:
+    """Eigenvalues, rising, and eigenvectors of a symmetric array, which is used up."""
+    if is_device(G):
+        return _wrapped(G.xp.linalg.eigh(G.data))
+    values, V = scipy.linalg.eigh(G, overwrite_a=True, check_finite=False, driver="evd")
+    return values, V
+
+
+def svd(A: Array, *, full: bool = False, overwrite: bool = False) -> tuple[Array, Array, Array]:
+    """U, s and Vᵀ; all left and right vectors if `full`."""
+    if is_device(A):
+        return _device_svd(A, full)
+    return scipy.linalg.svd(A, full_matrices=full, overwrite_a=overwrite, check_finite=False)
+
+
+def _device_svd(A: Any, full: bool) -> Any:
+    """Tall and wide matrices by QR first: a fraction of the work, with the same digits."""
+    m, n = A.shape
+    if full or max(m, n) < 2 * min(m, n):
+        return _wrapped(A.xp.linalg.svd(A.data, full_matrices=full))
+    if m < n:
+        U, s, Vt = _device_svd(A.T, full)
+        return Vt.T, s, U.T
+    Q, R = _wrapped(A.xp.linalg.qr(A.data, mode="reduced"))
+    U, s, Vt = _wrapped(A.xp.linalg.svd(R.data, full_matrices=False))
+    return Q @ U, s, Vt
+
+
+def qr(A: Array) -> tuple[Array, Array]:
+    """Q and R of A = QR, of the smaller size."""
+    if is_device(A):
+        return _wrapped(A.xp.linalg.qr(A.data, mode="reduced"))
+    Q, R = scipy.linalg.qr(A, mode="economic", check_finite=False)
+    return Q, R
+
+
+def triangle_of(A: Array) -> Array:
+    """R of A = QR, with A used up."""
+    if is_device(A):
+        R: Array = _wrapped(A.xp.linalg.qr(A.data, mode="reduced"))[1]
+        return R
+    (R,) = scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)
+    return R
+
+
+def cholesky(A: Array, norm: float) -> tuple[Array, float] | None:
+    """L of LLᵀ = A from the lower triangle of A, which is used up, and 1/κ of A by an estimate.
+
+    `norm` is the 1-norm of A.  None where A is not positive definite.
+    """
+    if is_device(A):
+        L = lower_factor(A)
+        return None if L is None else (L, 1.0 / (_inverse_norm(L) * norm))
+    L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True, clean=False)
+    if info != 0:
+        return None
+    rcond, _ = lapack("pocon", L)(L, norm, uplo="L")
+    return L, float(rcond)
+
+
+def lower_factor(A: Array) -> Any:
+    """L of LLᵀ = A where A lives, or None where A is not positive definite."""
+    assert isinstance(A, DeviceArray)
+    try:
+        L = DeviceArray(A.xp.linalg.cholesky(A.data))
+    except Exception as error:  # each library has its own
+        if type(error).__name__ not in ("LinAlgError", "_LinAlgError"):
+            raise
+        return None
+    return L if bool(np.isfinite(np.trace(L))) else None
+
+
+def _inverse_norm(L: Any) -> float:
+    """The 1-norm of (LLᵀ)⁻¹, from below: Higham's estimate by a few solves (1988)."""
+    n = len(L)
+    x, largest = np.full(n, 1.0 / n, like=L), 0.0
+    for step in range(ESTIMATE_STEPS):
+        y = cholesky_solve(L, x[:, None])[:, 0]
+        norm = float(np.abs(y).sum())
+        if step and norm <= largest:
+            break
+        largest = norm
+        z = cholesky_solve(L, np.where(y >= 0.0, 1.0, -1.0)[:, None])[:, 0]
+        at = int(np.argmax(np.abs(z)))
+        if step and float(abs(z[at])) <= float(z @ x):
+            break
+        x = np.zeros(n, like=L)
+        x[at] = 1.0
+    return max(largest, 1e-300)
+
+
+def upper_factor(A: Array) -> Array | None:
+    """R of RᵀR = A, clean below its diagonal, or None where A is not positive definite."""
+    if is_device(A):
+        L = lower_factor(A)
+        return None if L is None else L.T
+    R, info = lapack("potrf", A)(A, lower=False, clean=True)
+    return R if info == 0 else None
+
+
+def over_upper(Y: Array, R: Array) -> Array:
+    """Y R⁻¹ for the upper triangle of R, in Fortran order."""
+    if is_device(R):
+        return solve_lower(R.T, Y.T).T
+    quotient: Array = blas("trsm", R, Y)(1.0, R, np.asfortranarray(Y), side=1)
+    return quotient
+
+
+def subtract_product(Y: Array, Q: Array, C: Array) -> None:
+    """Y -= QC in place, for Y in Fortran order."""
+    if is_device(Y):
+        Y -= Q @ C
+    else:
+        blas("gemm", Q, Y)(-1.0, Q, C, beta=1.0, c=Y, overwrite_c=True)
+
+
+def cholesky_solve(L: Array, rhs: Array) -> Array:
+    """(LLᵀ)⁻¹ rhs for the lower triangle of L."""
+    if is_device(L):
+        return _triangular(L, _triangular(L, rhs), transposed=True)
+    solution: Array = scipy.linalg.cho_solve((L, True), rhs, check_finite=False)
+    return solution
+
+
+def solve_lower(L: Array, B: Array, *, transposed: bool = False) -> Array:
+    """L⁻¹B, or L⁻ᵀB, for the lower triangle of L."""
+    if is_device(L):
+        return _triangular(L, B, transposed)
+    return scipy.linalg.solve_triangular(
+        L, B, lower=True, trans="T" if transposed else "N", check_finite=False
+    )
+
+
+def _triangular(L: Any, B: Any, transposed: bool = False) -> Any:
+    """A triangular solve, which the array API lacks, as each library calls it."""
+    xp, A, right = L.xp, L.data, L.bare(B)
+    if transposed:
+        A = xp.matrix_transpose(A)
+    library = type(A).__module__.partition(".")[0]
+    if library == "torch":
+        return DeviceArray(xp.linalg.solve_triangular(A, right, upper=transposed))
+    if library == "cupy":
+        from cupyx.scipy.linalg import solve_triangular
+
+        return DeviceArray(solve_triangular(A, right, lower=not transposed, check_finite=False))
+    return DeviceArray(xp.linalg.solve((xp.triu if transposed else xp.tril)(A), right))
+
+
+def add_outer(G: Array, factor: float, x: Array, y: Array) -> Array:
+    """G + factor·xyᵀ for symmetric G; on the host in place, and G need be a lower triangle only."""
+    if is_device(G):
+        G += factor * np.multiply.outer(x, y)
+        return G
+    # The transpose of a symmetric array is Fortran-ordered.
+    blas("ger", G)(factor, x, y, a=G.T, overwrite_a=True)
+    return G
+
+
+def is_definite(A: Array) -> bool:
+    """Whether the lower triangle of A, which is used up, is that of a positive definite array."""
+    if is_device(A):
+        return lower_factor(A) is not None
+    _, info = lapack("potrf", A)(A, lower=True, overwrite_a=True, clean=False)
+    return bool(info == 0)
+
+
+def add_to_diagonal(A: Array, values: Any) -> None:
+    """A += diag(values), in place."""
+    if is_device(A):
+        A[...] = np.where(np.eye(len(A), dtype=bool, like=A), A + values, A)
+    else:
+        A[np.diag_indices_from(A)] += values
+
+
+def with_diagonal(G: Any, diagonal: Any) -> Any:
+    """A copy of an array elsewhere with another diagonal."""
+    places = np.eye(len(G), dtype=bool, like=G)
+    return np.where(places, diagonal[None, :], G)
+
+
+def _wrapped(parts: Any) -> Any:
+    return tuple(DeviceArray(part) for part in parts)

@@ -1,0 +1,61 @@
+"""Decompositions have two bodies, which agree."""
+
+import numpy as np
+import pytest
+
+from pinvlearn._core import factoring
+from pinvlearn._core.device import on_device, to_host
+
+rng = np.random.default_rng(0)
+A = rng.standard_normal((20, 6))
+G = A.T @ A + 0.1 * np.eye(6)
+
+
+@pytest.mark.parametrize("matrix", [A, A.T, G], ids=["tall", "wide", "square"])
+def test_svd(backend, matrix):
+    U, s, Vt = (to_host(x) for x in factoring.svd(on_device(backend.put(matrix))))
+    np.testing.assert_allclose((U * s) @ Vt, matrix, atol=1e-12)
+    np.testing.assert_allclose(s, factoring.svd(matrix)[1], rtol=1e-12)
+
+
+def test_eigh(backend):
+    values, V = (to_host(x) for x in factoring.eigh(on_device(backend.put(G))))
+    np.testing.assert_allclose((V * values) @ V.T, G, atol=1e-12)
+
+
+def test_triangles(backend):
+    Q, R = (to_host(x) for x in factoring.qr(on_device(backend.put(A))))
+    np.testing.assert_allclose(Q @ R, A, atol=1e-12)
+    R = to_host(factoring.triangle_of(on_device(backend.put(A))))
+    np.testing.assert_allclose(R.T @ R, A.T @ A, atol=1e-11)
+
+
+def test_cholesky_and_what_it_solves(backend):
+    there, norm = on_device(backend.put(G)), float(np.abs(G).sum(axis=0).max())
+    found = factoring.cholesky(there, norm)
+    host = factoring.cholesky(np.asfortranarray(G), norm)
+    assert found is not None
+    assert host is not None
+    assert found[1] == pytest.approx(host[1], rel=0.5)  # both are estimates, from below
+    solution = to_host(factoring.cholesky_solve(found[0], on_device(backend.put(A.T))))
+    np.testing.assert_allclose(solution, np.linalg.solve(G, A.T), rtol=1e-9, atol=1e-12)
+    R = factoring.upper_factor(there)
+    quotient = to_host(factoring.over_upper(on_device(backend.put(A)), R))
+    np.testing.assert_allclose(quotient @ to_host(R), A, atol=1e-12)
+
+
+def test_what_is_not_definite_has_no_factor(backend):
+    there = on_device(backend.put(G - 50.0 * np.eye(6)))
+    assert factoring.cholesky(there, 1.0) is None
+    assert factoring.upper_factor(there) is None
+    assert not factoring.is_definite(there)
+    assert factoring.is_definite(on_device(backend.put(G)))
+
+
+def test_small_changes(backend):
+    there = on_device(backend.put(G))
+    factoring.add_to_diagonal(there, np.arange(6.0))
+    np.testing.assert_allclose(to_host(there), G + np.diag(np.arange(6.0)))
+    x = on_device(backend.put(A[0]))
+    found = factoring.add_outer(on_device(backend.put(G)), -2.0, x, x)
+    np.testing.assert_allclose(to_host(found), G - 2.0 * np.outer(A[0], A[0]))
