@@ -292,8 +292,8 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             The class with the largest output; for multi-label targets the indicators of every label
             whose output is above 0.
         """
-        classes = to_host(on_device(self.classes_))
-        return as_given(decided(self._outputs(X), self._ledger.schema, classes))
+        outputs, classes = self._outputs(X), to_host(on_device(self.classes_))
+        return as_given(decided(outputs, self._ledger.schema, classes))
 
     def _tested(self, test: Latest) -> float:
         """The temperature of rows that came last, as the model before them predicts them."""
