@@ -459,7 +459,8 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
             )
         with one_blas_thread():
             left_out = self._rows_left_out(method, training, groups)
-            lower, upper = left_out.ends(self.map_(self._later_rows(X)), middle, coverage)
+            new, n_jobs = self._later_rows(X), check_jobs(self.n_jobs)
+            lower, upper = left_out.ends(new, middle, coverage, n_jobs)
         return one_column(lower, schema), one_column(upper, schema)
 
     def _errors_on(self, calibration: Any, coverage: float, scale: NoiseScale | None) -> Array:
@@ -522,9 +523,15 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
                 _, folds = np.unique(np.asarray(groups), return_inverse=True)
                 check_consistent_length(rows, folds)
         residuals = Y - self._outputs(rows)
-        inside = np.flatnonzero(w)
+        inside = slice(None) if w.all() else np.flatnonzero(w)
         left_out = RowsLeftOut.of(
-            self.map_(rows[inside]), residuals[inside], w[inside], self.alpha_, folds[inside]
+            self.map_,
+            rows[inside],
+            residuals[inside],
+            w[inside],
+            self.alpha_,
+            folds[inside],
+            check_jobs(self.n_jobs),
         )
         alone = Y - self.loo_predictions_.reshape(Y.shape)
         found = left_out.left_out_errors

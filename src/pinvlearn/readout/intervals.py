@@ -14,19 +14,25 @@ read-out on the same features, fitted to the logarithms of the left-out errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
+from pinvlearn._core.threads import in_threads
 from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.solve import Readout, solve_by_target
 from pinvlearn.readout.solvers import Auto
+from pinvlearn.summaries.triangle import square_r, stacked
 
 MOST_PAIRS = 2**22
-"""New rows times training rows that are held at a time."""
+"""New rows times training rows that a thread holds at a time."""
+
+LEAST_ROWS = 4096
+"""Rows whose features are made at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +41,11 @@ class RowsLeftOut:
 
     Attributes
     ----------
+    map : callable
+        From rows to features.
     R : array of shape (p, p)
         Upper factor of ZᵀZ + alpha.
-    whitened : array of shape (p, n)
+    whitened : array of shape (n, p)
         R⁻ᵀ z_i of the training rows.
     root : array of shape (n,)
         Roots of their weights.
@@ -50,6 +58,7 @@ class RowsLeftOut:
         The rows, fold by fold.
     """
 
+    map: Callable[[Matrix], Matrix]
     R: Array
     whitened: Array
     root: Array
@@ -60,37 +69,61 @@ class RowsLeftOut:
 
     @classmethod
     def of(
-        cls, H: Matrix, residuals: Array, weights: Array, alpha: float, folds: IntArray
+        cls,
+        map: Callable[[Matrix], Matrix],
+        X: Matrix,
+        residuals: Array,
+        weights: Array,
+        alpha: float,
+        folds: IntArray,
+        n_jobs: int | None = None,
     ) -> RowsLeftOut:
-        """Of training features, what the fit leaves of their targets, and the fold of each row.
+        """Of training rows, what the fit leaves of their targets, and the fold of each row.
 
-        Cost 3np² flops, and f³ for every fold of f rows; memory np.
+        Cost 3np² flops, and f³ for every fold of f rows; memory np and some thousand rows.
         """
         order = np.argsort(folds, kind="stable")
         starts = np.flatnonzero(np.diff(folds[order], prepend=-1))
         root, total = np.sqrt(weights[order]), float(weights.sum())
-        H = to_dense(H)[order]
-        mean = np.average(H, axis=0, weights=weights[order])
-        Z = (H - mean) * root[:, None]
-        p = Z.shape[1]
-        stacked = np.vstack([Z, np.sqrt(alpha) * np.eye(p)]) if alpha > 0.0 else Z
-        (R,) = scipy.linalg.qr(stacked, mode="r", check_finite=False)
-        R = R[:p]
+        p = to_dense(map(X[:1])).shape[1]
+        chunks = slices(0, len(order), max(LEAST_ROWS, p))
+
+        def features(rows: slice) -> Array:
+            return to_dense(map(X[order[rows]]))
+
+        sums = in_threads(lambda rows: weights[order[rows]] @ features(rows), chunks, n_jobs)
+        mean = sum(sums, start=np.zeros(p)) / total
+
+        def centred(rows: slice) -> Array:
+            return (features(rows) - mean) * root[rows, None]
+
+        R = np.sqrt(alpha) * np.eye(p)
+        for part in in_threads(lambda rows: square_r(centred(rows)), chunks, n_jobs):
+            R = stacked(R, part)
         pivots = np.abs(np.diagonal(R))
-        if len(R) < p or not pivots.min() > 100.0 * EPS * pivots.max():
+        if not pivots.min() > 100.0 * EPS * pivots.max():
             raise ValueError(
                 f"alpha={alpha:.3g} leaves directions undetermined, so that fits without a row are "
                 "not defined by the others. Fit with a larger alpha."
             )
-        whitened = scipy.linalg.solve_triangular(R, Z.T, trans="T", check_finite=False)
-        scaled = root[:, None] * residuals[order]
-        errors = np.empty_like(scaled)
+        whitened = np.empty((len(order), p))
+
+        def whiten(rows: slice) -> None:
+            whitened[rows] = solved_rows(centred(rows), R)
+
+        for _ in in_threads(whiten, chunks, n_jobs):
+            pass
+        errors = root[:, None] * residuals[order]
+        if len(starts) == len(order):
+            leverage = np.einsum("ij,ij->i", whitened, whitened) + root**2 / total
+            errors /= (1.0 - leverage)[:, None]
+            return cls(map, R, whitened, root, errors, mean, starts, order)
         for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
-            own = whitened[:, start:stop]
-            free = np.eye(stop - start) - own.T @ own
+            own = whitened[start:stop]
+            free = np.eye(stop - start) - own @ own.T
             free -= np.outer(root[start:stop], root[start:stop]) / total
-            errors[start:stop] = np.linalg.solve(free, scaled[start:stop])
-        return cls(R, whitened, root, errors, mean, starts, order)
+            errors[start:stop] = np.linalg.solve(free, errors[start:stop])
+        return cls(map, R, whitened, root, errors, mean, starts, order)
 
     @property
     def left_out_errors(self) -> Array:
@@ -99,27 +132,41 @@ class RowsLeftOut:
         errors[self.order] = self.errors / self.root[:, None]
         return errors
 
-    def ends(self, H: Matrix, outputs: Array, coverage: float) -> tuple[Array, Array]:
-        """Lower and upper ends of the intervals of new rows, from their features and outputs.
+    def ends(
+        self, X: Matrix, outputs: Array, coverage: float, n_jobs: int | None = None
+    ) -> tuple[Array, Array]:
+        """Lower and upper ends of the intervals of new rows X, whose outputs are given.
 
-        Cost 2mnp flops for m new rows.
+        Cost 2mnp flops for m new rows; memory a few times `MOST_PAIRS` for each thread.
         """
         n, t = self.errors.shape
         rank = int(np.ceil(coverage * (n + 1) - 1e-9))  # the product's rounding is no row more
         above, below = min(rank, n) - 1, max(n + 1 - rank, 1) - 1
         lower, upper = np.empty_like(outputs), np.empty_like(outputs)
         share = self.root / float(np.square(self.root).sum())
-        fold_of = np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, n]))
+        sizes = np.diff([*self.starts, n])
         widths = np.abs(self.errors) / self.root[:, None]
-        for rows in slices(0, len(outputs), max(MOST_PAIRS // n, 1)):
-            Z = to_dense(H[rows]) - self.mean
-            new = scipy.linalg.solve_triangular(self.R, Z.T, trans="T", check_finite=False)
-            pairs = new.T @ self.whitened + share
+
+        def of_tile(rows: slice) -> None:
+            Z = to_dense(self.map(X[rows])) - self.mean
+            pairs = solved_rows(Z, self.R) @ self.whitened.T
+            pairs += share
             for j in range(t):
-                moved = np.add.reduceat(pairs * self.errors[:, j], self.starts, axis=1)
-                without = outputs[rows, j, None] - moved[:, fold_of]
-                lower[rows, j] = np.partition(without - widths[:, j], below, axis=1)[:, below]
-                upper[rows, j] = np.partition(without + widths[:, j], above, axis=1)[:, above]
+                moved = pairs * self.errors[:, j] if j < t - 1 else pairs
+                if j == t - 1:  # the last one may use them up
+                    moved *= self.errors[:, j]
+                if len(sizes) < n:
+                    moved = np.repeat(np.add.reduceat(moved, self.starts, axis=1), sizes, axis=1)
+                without = np.subtract(outputs[rows, j, None], moved, out=moved)
+                end = without - widths[:, j]
+                end.partition(below, axis=1)
+                lower[rows, j] = end[:, below]
+                np.add(without, widths[:, j], out=end)
+                end.partition(above, axis=1)
+                upper[rows, j] = end[:, above]
+
+        for _ in in_threads(of_tile, slices(0, len(outputs), max(MOST_PAIRS // n, 1)), n_jobs):
+            pass
         return lower, upper
 
 

@@ -77,7 +77,7 @@ class Triangle:
                 finite = np.isfinite(Z.sum())
             if not finite:
                 raise_not_finite(block.pieces())
-            R = stacked(R, _square(_r_factor(Z)))
+            R = stacked(R, square_r(Z))
         return cls(R, block.schema, block.ranges, float(len(block)))
 
     def __add__(self, other: Any) -> Triangle:
@@ -258,7 +258,12 @@ class Triangle:
 
 def r_factor(H: Matrix, Y: Array, weights: Array | None) -> Array:
     """R of weighted rows √w·[1, H, Y], square."""
-    return _square(_r_factor(_weighted(H, Y, weights)))
+    return square_r(_weighted(H, Y, weights))
+
+
+def square_r(Z: Array) -> Array:
+    """R of Z = QR, with zeros below where rows are fewer than columns."""
+    return _square(_r_factor(Z))
 
 
 def parted(R: Array, p: int, intercept: bool) -> tuple[Array, Array, Array]:
