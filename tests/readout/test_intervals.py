@@ -1,5 +1,7 @@
 """Jackknife+ and CV+ in closed form, against refits without each row or fold."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -312,3 +314,27 @@ class TestSetsOfClasses:
         labels = pl.PinvClassifier().fit(X, (X > 0).astype(int))
         with pytest.raises(ValueError, match="is for classes"):
             labels.predict_set(X)
+
+
+def test_features_are_held_once(rng, monkeypatch):
+    """Beside the rows of the fit: their whitened features, and pieces of some thousand rows."""
+    X = rng.standard_normal((20_000, 50))
+    y = X[:, 0] + rng.standard_normal(len(X))
+    monkeypatch.setattr(intervals, "MOST_PAIRS", 2**17)
+    model = pl.PinvRegressor(alpha=1.0, n_jobs=1).fit(X, y)
+    tracemalloc.start()
+    model.predict_interval(X[:40], method="jackknife+", training=(X, y))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert X.nbytes < peak < 2.0 * X.nbytes
+
+
+def test_threads_change_no_bit(data):
+    X, Y, new, _ = data
+    ends = [
+        pl.PinvRegressor(alpha=1.0, n_jobs=n_jobs)
+        .fit(X, Y)
+        .predict_interval(new, method="jackknife+", training=(X, Y))
+        for n_jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(*ends)
