@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
 def _dates(column: RawColumn) -> Any:
     if column.values.dtype.kind == "M":
         return column.values.astype("datetime64[us]")
-    dates = np.full(len(column), np.datetime64("NaT"), dtype="datetime64[us]")
+    dates = np.full(len(column), np.datetime64("NaT", "us"))
     try:
         known = [np.datetime64(value) for value in column.values[~column.missing]]
     except (TypeError, ValueError) as error:
