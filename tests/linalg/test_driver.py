@@ -280,10 +280,18 @@ class TestAuto:
         assert report.method == "randomized"
         assert "chosen by the caller" in report.reason
 
+    def test_few_columns_of_a_long_matrix_go_to_the_gram_matrix(self):
+        A = with_spectrum(800, 100, np.logspace(0.0, -2.0, 100))
+        for rank, shape in ((5, A), (5, A.T), (20, A)):
+            f = svd(shape, rank, rng=0)
+            assert f.report.method == "gram"
+            assert np.all(np.abs(f.s - scipy.linalg.svdvals(A)[:rank]) <= unit(A))
+        assert svd(A[:300], 5, rng=0).report.method == "block-krylov"
+
     @pytest.mark.parametrize("rank", [8, 80])
     def test_values_below_the_reach_of_a_gram_matrix_are_right(self, rank):
         s = np.append(np.logspace(0.0, -10.0, 8), np.logspace(-11.0, -12.0, 92))
-        A = with_spectrum(400, 100, s)
+        A = with_spectrum(300, 100, s)
         f = svd(A, rank, rng=0)
         assert f.report.method == {8: "exact", 80: "gram"}[rank]
         assert {8: "1e-7", 80: "from A itself"}[rank] in f.report.reason
