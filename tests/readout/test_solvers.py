@@ -1,6 +1,8 @@
 """Every solver solves the same problem: the read-out with free intercept, weights and ridge."""
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import scipy.sparse
 from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
 from oracles import generalised_cross_validation, leave_one_out, ridge
 from pairs import sweep
-from pinvlearn import FlatGradient, Tolerance, range_basis
+from pinvlearn import FlatGradient, PinvRegressor, Tolerance, range_basis
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS
 from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout import choose as selection
@@ -427,3 +429,43 @@ def test_sparse_stays_sparse_until_it_must_not():
     H, _, weights = make_problem(S, targets(70)).stacked()
     assert scipy.sparse.issparse(H)
     assert weights is None
+
+
+class TestRoom:
+    """Memory of square problems: refused beforehand, and no more than is said."""
+
+    def test_a_path_that_does_not_fit_is_refused_before_rows_are_read(self, monkeypatch):
+        monkeypatch.setattr(s, "ALWAYS_THERE", 0)
+        monkeypatch.setattr(s, "available_memory", lambda: 8 * 5 * 30**2)
+        X, y = np.random.default_rng(0).standard_normal((40, 31)), np.arange(40.0)
+        seen = []
+
+        def features(rows):
+            seen.append(len(rows))
+            return rows
+
+        with pytest.raises(MemoryError, match=r"31 × 31 matrix.*one number.*cholesky"):
+            PinvRegressor(features).fit(X, y)
+        assert max(seen) == 1  # to count the columns
+        PinvRegressor(features, alpha=1.0).fit(X, y)
+        PinvRegressor().fit(X[:, :30], y)
+
+    @pytest.mark.sweep
+    @pytest.mark.parametrize(("alpha", "arrays"), [("auto", s.ARRAYS), (100.0, 2)])
+    def test_no_more_than_is_said(self, alpha, arrays):
+        """Growth from 2,200 to 3,200 columns, so that what is always there does not count.
+
+        By it 15,000 rows and columns take 10 GB with the whole path, and 30,000 with one alpha 21.
+        """
+        code = (
+            "import resource, numpy, pinvlearn\n"
+            "X = numpy.random.default_rng(0).standard_normal(({0} + 200, {0}))\n"
+            "b = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            "pinvlearn.PinvRegressor(alpha={1!r}, n_jobs=1).fit(X, X[:, 0])\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - b)"
+        )
+        small, large = (
+            1024.0 * int(subprocess.check_output([sys.executable, "-c", code.format(p, alpha)]))
+            for p in (2200, 3200)
+        )
+        assert large - small < arrays * 8 * (3200**2 - 2200**2)

@@ -16,6 +16,7 @@ from pinvlearn._core.arrays import f_ordered
 from pinvlearn._core.checks import count_or_share, is_share, whole_number
 from pinvlearn._core.device import to_host
 from pinvlearn._core.factoring import svd
+from pinvlearn._core.machine import available_memory
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -65,6 +66,13 @@ HOPELESS = 1e-2
 LIMIT = 1e-2
 """Largest bound eps·κ on a solution's error that `auto` returns without rows to refine it on.  The
 bound is far from sharp: at this limit predictions were good to seven digits."""
+
+ARRAYS = 5
+"""Arrays of the size of the Gram matrix that its eigendecomposition takes: the matrix, LAPACK's
+copy, which becomes the vectors, its work space of two, and the vectors in the order of products."""
+
+ALWAYS_THERE = 2**26
+"""Bytes that nobody asks for."""
 
 ROWS, SUMS, TRIANGLE = "rows", "sums", "triangle"
 """What a solver may need: all rows at once, `Problem.moments`, or `Problem.triangle`.  The last two
@@ -268,7 +276,8 @@ class GramSVD:
     """Eigendecomposition of the smaller Gram matrix: one factor for every alpha, H never stored.
 
     Singular values below about 1e-7 of the largest are lost in a Gram matrix: with alpha = 0 they
-    are cut off.
+    are cut off.  Memory `ARRAYS` times its square for the smaller side of H, and H where it is
+    wide; where that is not free it refuses before it reads any row.
     """
 
     needs: ClassVar[str] = SUMS
@@ -290,6 +299,7 @@ class GramSVD:
         report : Report
             What was done and why.
         """
+        _check_room(problem)
         watch = Stopwatch()
         if problem.is_wide:
             with watch("eigen"):
@@ -583,6 +593,23 @@ class Auto:
         if leverages_are_cheap(problem):
             return readout.bound <= TOLERANCE
         return readout.first_error <= LEVERAGE_TOLERANCE
+
+
+def _check_room(problem: Problem) -> None:
+    """Raise before any row is read where an eigendecomposition cannot fit."""
+    m, p = problem.shape
+    side = min(m, p)
+    needed = 8 * (ARRAYS * side**2 + (m * p if problem.is_wide else 0))
+    if needed <= ALWAYS_THERE:
+        return
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"All ridges at once need the eigenvectors of a {side} × {side} matrix, about "
+            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are free. Give alpha as "
+            f'one number with solver="cholesky", which takes about {8 * p**2 / 2**30:.1f} GiB, or '
+            "fit to fewer columns."
+        )
 
 
 def leverages_are_cheap(problem: Problem) -> bool:
