@@ -277,6 +277,23 @@ class TestLearners:
                 X, np.eye(3, dtype=int)[y]
             )
 
-    def test_a_callable_that_gives_no_number(self, data):
+    @pytest.mark.parametrize("wrong", [lambda y, f, w: f, lambda y, f, w: "0.5"])
+    def test_a_callable_that_gives_no_number(self, wrong, data):
         with pytest.raises(TypeError, match="must give one number"):
-            pinvlearn.PinvClassifier(loo_scoring=lambda y, f, w: f).fit(*data)
+            pinvlearn.PinvClassifier(loo_scoring=wrong).fit(*data)
+
+    def test_a_callable_that_never_gives_a_score(self, data):
+        with pytest.raises(ValueError, match="no finite number for any of the 2 candidates"):
+            pinvlearn.PinvClassifier(alpha=[0.1, 1.0], loo_scoring=lambda y, f, w: np.nan).fit(
+                *data
+            )
+
+    def test_a_candidate_without_a_score_is_not_taken(self, data):
+        seen = []
+
+        def first_unknown(y, outputs, weights):
+            seen.append(float(np.abs(outputs).sum()))
+            return np.nan if seen[-1] > 0.9 * max(seen) else 0.5
+
+        model = pinvlearn.PinvClassifier(alpha=[1e-3, 1e9], loo_scoring=first_unknown).fit(*data)
+        assert model.alpha_ == 1e9

@@ -153,7 +153,7 @@ def _own_score(function: Any, schema: Schema) -> OwnScore:
         if schema.task != "targets":
             y = decided(Y, schema, schema.classes)
         value = function(y, one_column(outputs, schema), weights)
-        if not np.isscalar(value) and np.ndim(value) != 0:
+        if np.ndim(value) != 0 or isinstance(value, str | bytes):
             raise TypeError(
                 f"loo_scoring={function!r} gave {value!r}; it must give one number, greater being "
                 "better."

@@ -366,15 +366,21 @@ def _after(step: Array, loss: Array, slope: Array, curvature: Array) -> Array:
 def _by_own_score(verdict: Verdict, held: Outputs, score: OwnScore) -> Verdict:
     """A user's score of each candidate, by all rows and by those outside of each fold.
 
-    Users are given NumPy's arrays.
+    Users are given NumPy's arrays.  A candidate without a score is worse than any that has one.
     """
     held = Outputs(*(to_host(part) for part in held))
     candidates = range(held.outputs.shape[1])
 
     def of_rows(rows: Array) -> Array:
         Y, w = held.Y[rows], held.weights[rows]
-        return np.array([score(Y, held.outputs[:, i, rows].T, w) for i in candidates])
+        found = np.array([score(Y, held.outputs[:, i, rows].T, w) for i in candidates])
+        return np.where(np.isnan(found), -np.inf, found)
 
-    others = np.stack([of_rows(held.folds != fold) for fold in range(FOLDS)])
     every = of_rows(np.ones(len(held.Y), dtype=bool))
+    if np.all(every == -np.inf):
+        raise ValueError(
+            f"loo_scoring gave no finite number for any of the {len(every)} candidates. It must "
+            "give one for the left-out outputs of some, greater being better."
+        )
+    others = np.stack([of_rows(held.folds != fold) for fold in range(FOLDS)])
     return replace(verdict, scores=every, others=others, held=held, own=score)
