@@ -163,6 +163,8 @@ def _checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> A
     """
     check_library(X)
     elsewhere = is_foreign(X) and dispatching()
+    if elsewhere and not getattr(estimator, "_runs_on_devices", False):
+        check_on_host(type(estimator).__name__, X)
     X = validate_data(estimator, X, dtype=None if elsewhere else dtype, **options)
     if not elsewhere:
         return X
@@ -508,7 +510,7 @@ def check_block(
 
 def _stand_in(schema: Schema, learner: str) -> Any:
     """An estimator fitted to the schema's columns, for scikit-learn's checks to compare with."""
-    expected: Any = type(learner, (BaseEstimator,), {})()
+    expected: Any = type(learner, (BaseEstimator,), {"_runs_on_devices": True})()
     expected.n_features_in_ = schema.n_features
     if schema.feature_names is not None:
         expected.feature_names_in_ = np.array(schema.feature_names, dtype=object)

@@ -10,8 +10,12 @@ from pinvlearn import (
     ELMClassifier,
     ELMRegressor,
     ExtremeSVMClassifier,
+    FastPCA,
+    KernelELMRegressor,
     PinvClassifier,
     PinvRegressor,
+    RandomFeatures,
+    RBFFeatures,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
 )
@@ -72,6 +76,21 @@ def test_a_fit_is_the_same_there(backend, name):
             found = getattr(there, method)(backend.put(NEW))
             assert backend.is_there(found)
             np.testing.assert_allclose(host(found), getattr(here, method)(NEW), atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [RandomFeatures, RBFFeatures])
+def test_features_are_made_there(backend, kind):
+    found = kind(20, random_state=0).fit(backend.put(X)).transform(backend.put(NEW))
+    assert backend.is_there(found)
+    expected = kind(20, random_state=0).fit(X).transform(NEW)
+    np.testing.assert_allclose(host(found), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [KernelELMRegressor(), FastPCA(2)], ids=["kernel", "pca"])
+def test_what_does_not_run_there_refuses_by_name(backend, learner):
+    with pytest.raises(TypeError, match=f"{type(learner).__name__} works on NumPy"):
+        learner.fit(backend.put(X), backend.put(NUMBERS))
+    assert not hasattr(learner, "n_features_in_")
 
 
 def test_weights_follow(backend):

@@ -77,8 +77,8 @@ class RandomLayer:
 
     def _on_device(self, X: Any, out: Any) -> Any:
         """All rows at once: a device has no caches to mind, and a call costs what many rows do."""
-        np.matmul(X, self.W.astype(out.dtype, copy=False), out=out)
-        out += self.b.astype(out.dtype, copy=False)
+        inputs = np.hstack([X, np.ones((len(X), 1), dtype=X.dtype, like=X)])
+        np.matmul(inputs, np.vstack([self.W, self.b]).astype(out.dtype, copy=False), out=out)
         if isinstance(self.activation, str):
             found = ACTIVATIONS[self.activation](out)
         else:

@@ -109,6 +109,9 @@ class Fitted(NamedTuple):
 class ReadoutEstimator(Followed, LedgerHolder):
     """fit and raw outputs of every learner; a subclass draws the map."""
 
+    _runs_on_devices = True
+    """Whether rows of torch and CuPy are worked on where they live."""
+
     # Fitting to rows in memory.
 
     @followed
@@ -227,7 +230,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
         if device_name(X) != device_name(coef):
             raise ValueError(
                 f"X is of {device_name(X)}, and the model was fitted on {device_name(coef)}. Move "
-                "X there, or move the model: pinvlearn.move(model, ...)."
+                "X there, or fit again where X lives."
             )
         return self.map_, np.atleast_2d(coef).T, intercept
 

@@ -22,6 +22,7 @@ from pinvlearn.learners.autoencoder import fit_encoder
 
 
 class _DeepELM(ReadoutEstimator):
+    _runs_on_devices = False
     _parameter_docs = {
         "layers": """
     layers : sequence of int, default=(200,)

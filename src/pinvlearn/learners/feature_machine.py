@@ -90,6 +90,8 @@ MORE = """
 class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutEstimator):
     """Prepares columns, chooses kernel and metric by rows left out, and solves with all rows."""
 
+    _runs_on_devices = False
+
     _parameter_docs = {
         "kernel": """
     kernel : {"auto", "laplacian", "exponential", "rbf"}, default="auto"

@@ -9,13 +9,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 
 from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.device import as_given
 from pinvlearn._validation import check_magnitude, check_rows, generator
+from pinvlearn.features import placed
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
 
 
 class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """fit draws the map, transform applies it."""
+
+    _runs_on_devices = True
 
     def _draw(self, X: Matrix, rng: np.random.Generator) -> Any:
         raise NotImplementedError
@@ -38,7 +42,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         with unchanged_on_failure(self):
             X = check_rows(self, X, reset=True)
             check_magnitude(X)
-            self.map_ = self._draw(X, generator(self.random_state))
+            self.map_ = placed(self._draw(X, generator(self.random_state)), X)
         return self
 
     def transform(self, X: Matrix) -> Array:
@@ -54,8 +58,9 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         array of shape (n_samples, n_units)
             In the precision of X.
         """
-        features: Array = self.map_(check_rows(self, X, reset=False))
-        return features
+        X = check_rows(self, X, reset=False)
+        features: Array = placed(self.map_, X)(X)
+        return as_given(features)
 
     @property
     def _n_features_out(self) -> int:

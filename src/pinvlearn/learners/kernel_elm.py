@@ -60,6 +60,8 @@ SINGLE, DOUBLE = 4.0, 8.0
 class _KernelELM(SeveralWidths):
     """Takes all rows, samples or pivots, and solves on the features they give."""
 
+    _runs_on_devices = False
+
     _parameter_docs = {
         "kernel": """
     kernel : str, callable or list, default="rbf"
