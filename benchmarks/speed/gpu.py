@@ -12,7 +12,7 @@ takes the time.
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,27 @@ def run(args: argparse.Namespace) -> Result:
     keys = ("kind", "rows", "units", "method", "seconds", "peak", "rate", "error")
     rows = [[record[key] for key in keys] for record in records]
     note = f"{torch.cuda.get_device_name()}, torch {torch.__version__}, float64."
-    return Result(settings_of(args), [Table("On a GPU", columns, rows, [note])], records=records)
+    table = Table("On a GPU", columns, rows, [note])
+    return Result(settings_of(args), [table], findings(records), records=records)
+
+
+def findings(records: Sequence[Record]) -> list[str]:
+    """Ratios to scikit-learn's pair, and shares of the rate of a matrix product."""
+    rate = next(record["rate"] for record in records if record["kind"] == "gemm")
+    found = [
+        f"extreme SVM, {record['method']}: {record['rate'] / rate:.2f} of the rate of gemm."
+        for record in records
+        if record["kind"] == "svm"
+    ]
+    pairs = [record for record in records if record["kind"] in ("rbf", "svd")]
+    for ours, theirs in zip(pairs[::2], pairs[1::2], strict=True):
+        if theirs["seconds"] is not None:
+            found.append(
+                f"{ours['method']}, {ours['rows']:,} rows, {ours['units']:,} units: "
+                f"{theirs['seconds'] / ours['seconds']:.1f} times as fast as "
+                f"{theirs['method']}, in {ours['peak'] / theirs['peak']:.2f} of its memory."
+            )
+    return found
 
 
 def _timed(torch: Any, function: Callable[[], Any], repeats: int) -> tuple[float, float, Any]:
