@@ -5,6 +5,7 @@ its tags (`two_d_array` is False unless `image_shape` is given), and `test_sklea
 for that. The checks that need no data are run here; what the others ask is asked below, of images.
 """
 
+import inspect
 import pickle
 import re
 
@@ -181,7 +182,7 @@ class TestContract:
 
     def test_parameters_are_documented(self):
         for name in ReceptiveFields().get_params():
-            assert re.search(rf"^    {name} : ", ReceptiveFields.__doc__, re.MULTILINE), name
+            assert re.search(rf"^{name} : ", inspect.getdoc(ReceptiveFields), re.MULTILINE), name
 
     def test_tags_say_what_it_takes(self):
         images, rows = get_tags(ReceptiveFields()), get_tags(ReceptiveFields(image_shape=(8, 7)))
