@@ -123,6 +123,13 @@ def update_cases(folder: Path, rounds: int) -> Iterator[Case]:
 # Kills.
 
 
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long a process takes that is left alone."""
+    start = time.perf_counter()
+    assert ended(forked(work)) == 0
+    return time.perf_counter() - start
+
+
 def kill(work: Callable[[], object], within: float) -> int:
     """How a process ended that was killed at a moment of this time."""
     child = forked(work)
@@ -142,7 +149,8 @@ def kill_cases(folder: Path, rounds: int) -> Iterator[Case]:
         return small.fit_blocks(blocks, checkpoint=checkpoint, interval=0)
 
     def killed_fit(checkpoint: Path) -> None:
-        codes = [kill(lambda: fit(checkpoint) and 0, 0.2) for _ in range(3)]
+        whole = seconds_of(lambda: fit(checkpoint.with_name("left-alone.npz")) and 0)
+        codes = [kill(lambda: fit(checkpoint) and 0, whole / 2) for _ in range(3)]
         counted = pinvlearn.summaries.Tree.load(checkpoint).n_blocks if checkpoint.exists() else 0
         same = fit(checkpoint).coef_.tobytes() == alone
         drafts = [name for name in os.listdir(checkpoint.parent) if name.startswith(".")]
@@ -150,7 +158,9 @@ def kill_cases(folder: Path, rounds: int) -> Iterator[Case]:
 
     def killed_update(model: Path) -> None:
         shutil.copyfile(base, model)
-        codes = [kill(lambda: update(model, parts[0]), 0.2)]
+        whole = seconds_of(lambda: update(model, parts[0]))
+        shutil.copyfile(base, model)
+        codes = [kill(lambda: update(model, parts[0]), whole)]
         before = rows_of(model)  # whole, whenever that was
         again = update(model, parts[1])
         right = before in (FIRST, FIRST + ADDED) and rows_of(model) == before + ADDED
