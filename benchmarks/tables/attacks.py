@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-m", "attacks or not attacks"]
-        command += ["-n", "2", "--dist", "loadgroup", "-o", "junit_family=xunit1"]
+        command += ["-n", "2", "--dist", "loadfile", "-o", "junit_family=xunit1"]
         done = subprocess.run(
             [*command, f"--junitxml={report}", "-p", "no:cacheprovider", *map(str, files)],
             cwd=ROOT,

@@ -34,6 +34,7 @@ from pinvlearn._core.device import (
     home,
     is_device,
     is_foreign,
+    library_of,
     moved_to,
     on_device,
     to_host,
@@ -218,14 +219,14 @@ class _FloatOperator(scipy.sparse.linalg.LinearOperator):
 
 def check_in_memory(X: Any) -> None:
     """Refuse what an engine holds: `fit` would gather all of it in this process, silently."""
-    home = type(X).__module__.partition(".")[0]
+    library = library_of(X)
     calls = {
         "dask": "pinvlearn.dask.fit(estimator, X, y)",
         "pyspark": "pinvlearn.spark.fit(estimator, X, features=[...], label=..., block=..., "
         "order=...)",
     }
-    if home in calls:
-        raise TypeError(f"X is a {home} {type(X).__name__}. Use {calls[home]} instead.")
+    if library in calls:
+        raise TypeError(f"X is a {library} {type(X).__name__}. Use {calls[library]} instead.")
 
 
 def check_finite(X: Matrix, feature_names: Any = None, name: str = "X", where: str = "") -> None:

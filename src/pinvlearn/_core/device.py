@@ -6,8 +6,8 @@ functions and operators, through the protocols that NumPy has for this (``__arra
 serves all libraries, and code on NumPy's own arrays runs as if this room were not there.
 
 Arrays of NumPy that meet a `DeviceArray` are moved to its device: gains, ridges and random numbers,
-which are few.  Nothing moves the other way unless `to_host` is called.  With `arrays` and `lapack`
-the only room that knows libraries apart.
+which are few.  Nothing moves the other way unless `to_host` is called.  With `arrays` and
+`factoring` the only room that knows libraries apart.
 """
 
 from __future__ import annotations
@@ -28,9 +28,14 @@ KINDS: dict[type, Any] = {}
 """Namespaces by type of array, as they are found."""
 
 
+def library_of(x: Any) -> str:
+    """The package that the type of x comes from."""
+    return type(x).__module__.partition(".")[0]
+
+
 def is_foreign(x: Any) -> bool:
     """Whether x is an array of another library than NumPy, as a user has it."""
-    return type(x).__module__.partition(".")[0] in LIBRARIES and hasattr(x, "shape")
+    return library_of(x) in LIBRARIES and hasattr(x, "shape")
 
 
 def is_device(x: Any) -> TypeGuard[Any]:
@@ -51,7 +56,7 @@ def namespace(data: Any) -> Any:
             import array_api_compat
         except ImportError as missing:
             raise ImportError(
-                f"arrays of {kind.__module__.partition('.')[0]} need the package array-api-compat: "
+                f"arrays of {library_of(data)} need the package array-api-compat: "
                 "pip install 'pinvlearn[gpu]', or give NumPy arrays."
             ) from missing
         KINDS[kind] = array_api_compat.array_namespace(data)
@@ -101,17 +106,17 @@ def moved_to(x: Any, like: Any) -> Any:
 def synchronize(x: Any) -> None:
     """Wait for all work on the device of x; devices work while the host goes on."""
     data = as_given(x)
-    home_of = type(data).__module__.partition(".")[0]
-    if home_of == "torch" and data.device.type == "cuda":
+    library = library_of(data)
+    if library == "torch" and data.device.type == "cuda":
         sys.modules["torch"].cuda.synchronize(data.device)
-    elif home_of == "cupy":
+    elif library == "cupy":
         data.device.synchronize()
 
 
 def free_memory(x: Any) -> int | None:
     """Bytes that are free on the device of x; None where that is the host."""
     data = as_given(x)
-    library = type(data).__module__.partition(".")[0]
+    library = library_of(data)
     if library == "torch" and data.device.type == "cuda":
         cuda = sys.modules["torch"].cuda
         free, _ = cuda.mem_get_info(data.device)
@@ -129,7 +134,7 @@ def device_name(x: Any) -> str:
     """Library and device of an array, for messages."""
     if not isinstance(x, DeviceArray):
         return "numpy on the host"
-    return f"{type(x.data).__module__.partition('.')[0]} on {x.data.device}"
+    return f"{library_of(x.data)} on {x.data.device}"
 
 
 class DeviceArray(NDArrayOperatorsMixin):
@@ -475,7 +480,7 @@ def _ends(part: slice) -> tuple[Any, Any, Any]:
 
 def _takes_out(x: DeviceArray) -> bool:
     """Whether functions of its library write where they are told to."""
-    return type(x.data).__module__.partition(".")[0] in ("torch", "cupy")
+    return library_of(x.data) in ("torch", "cupy")
 
 
 def _as_arrays(like: DeviceArray, given: list[Any]) -> list[Any]:

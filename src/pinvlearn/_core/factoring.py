@@ -13,7 +13,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas, lapack
-from pinvlearn._core.device import DeviceArray, is_device
+from pinvlearn._core.device import DeviceArray, is_device, library_of
 
 ESTIMATE_STEPS = 5
 """Most steps of the estimate of a norm; LAPACK's takes as many."""
@@ -157,7 +157,7 @@ def _triangular(L: Any, B: Any, transposed: bool = False) -> Any:
     xp, A, right = L.xp, L.data, L.bare(B)
     if transposed:
         A = xp.matrix_transpose(A)
-    library = type(A).__module__.partition(".")[0]
+    library = library_of(A)
     if library == "torch":
         return DeviceArray(xp.linalg.solve_triangular(A, right, upper=transposed))
     if library == "cupy":

@@ -270,7 +270,7 @@ def _canonical(A: Matrix) -> Matrix:
 
 
 def mirror_lower(G: Array) -> Array:
-    """G in Fortran order, its lower triangle copied above the diagonal in place."""
+    """Symmetric G, its lower triangle copied above the diagonal in place."""
     _mirror_upper(G.T)
     return G
 

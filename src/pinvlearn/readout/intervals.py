@@ -152,9 +152,8 @@ class RowsLeftOut:
             pairs = solved_rows(Z, self.R) @ self.whitened.T
             pairs += share
             for j in range(t):
-                moved = pairs * self.errors[:, j] if j < t - 1 else pairs
-                if j == t - 1:  # the last one may use them up
-                    moved *= self.errors[:, j]
+                moved = pairs if j == t - 1 else pairs.copy()  # the last may use them up
+                moved *= self.errors[:, j]
                 if len(sizes) < n:
                     moved = np.repeat(np.add.reduceat(moved, self.starts, axis=1), sizes, axis=1)
                 without = np.subtract(outputs[rows, j, None], moved, out=moved)

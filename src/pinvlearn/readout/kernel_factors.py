@@ -15,6 +15,7 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas, lapack
 from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norms
+from pinvlearn._core.products import mirror_lower
 from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
 from pinvlearn.readout.problem import EPS
 from pinvlearn.readout.solvers import TOLERANCE
@@ -166,7 +167,7 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     noise = EPS * rows.size
     if not smallest > len(K) * noise:
         A[np.diag_indices_from(A)] = diagonal
-        _mirror(K)
+        mirror_lower(K)
         return None
     both = np.column_stack([rows.targets, root])
     solved = scipy.linalg.cho_solve((L, True), both, check_finite=False)
@@ -207,15 +208,6 @@ def _refined(A: Array, L: Array, shift: Array, both: Array, solved: Array) -> tu
         if changes[-1] <= TOLERANCE or changes[-1] > 0.5 * changes[-2]:
             break
     return solved, changes[-1] * min(changes[-1] / changes[-2], 1.0)
-
-
-def _mirror(K: Array, tile: int = 256) -> None:
-    """Copy the lower triangle onto the upper, in place."""
-    for start in range(0, len(K), tile):
-        stop = min(start + tile, len(K))
-        corner = np.tril(K[start:stop, start:stop])
-        K[start:stop, start:stop] = corner + np.tril(corner, -1).T
-        K[start:stop, stop:] = K[stop:, start:stop].T
 
 
 def bordered(
