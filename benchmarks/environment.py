@@ -8,6 +8,8 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
+from benchmarks.threads import processors
+
 PACKAGES = (
     "pinvlearn",
     "numpy",
@@ -41,6 +43,7 @@ def describe(threads: int) -> dict[str, object]:
             if pool.get("user_api") == "blas"
         ],
         "threads": threads,
+        "processors": processors(),
     }
 
 

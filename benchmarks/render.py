@@ -54,9 +54,10 @@ def _provenance(content: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {found}" for name, found in about["packages"].items() if found)
     blas = ", ".join(f"{pool['internal_api']} {pool['version']}" for pool in about["blas"])
     settings = ", ".join(f"{key} = {_setting(item)}" for key, item in content["settings"].items())
+    several = f"{about['processors']} × " if "processors" in about else ""
     lines = [
         f"Command: `{content['command']}`",
-        f"Processor: {about['cpu']}, {about['system']}; threads: {about['threads']}",
+        f"Processor: {several}{about['cpu']}, {about['system']}; threads: {about['threads']}",
         f"Python {about['python']}, {versions}; BLAS: {blas}",
         f"Settings: {settings}",
     ]

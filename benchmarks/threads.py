@@ -37,3 +37,8 @@ def limit(threads: int) -> AbstractContextManager[object]:
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=threads)
+
+
+def processors() -> int:
+    """How many threads BLAS takes where nothing is set."""
+    return len(os.sched_getaffinity(0))

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
+from threadpoolctl import threadpool_info
 
 import pinvlearn
-from benchmarks import cli, data, environment, splits
+from benchmarks import cli, data, environment, splits, threads
 from benchmarks.collect import collect
 from benchmarks.competitors import lapack_svd, nothing, one_vector
 from benchmarks.published import jl19
@@ -19,7 +20,7 @@ from benchmarks.registry import find_benchmarks
 from benchmarks.render import format_cell, to_markdown
 from benchmarks.result import Result, Table, measured, plain, spread
 from benchmarks.speed.loo import leave_one_out
-from benchmarks.timing import clock, race
+from benchmarks.timing import COLUMNS, clock, race
 
 needs_data = pytest.mark.skipif(
     data.FOLDER_VARIABLE not in os.environ, reason=f"{data.FOLDER_VARIABLE} is not set"
@@ -245,6 +246,21 @@ def test_race_counts_only_timed_rounds():
     assert record["seconds_low"] <= record["seconds"] <= record["seconds_high"]
     assert clock(1) in record
     assert clock(2) in record
+
+
+def test_a_race_of_two_columns_frees_the_threads_for_one_of_them(monkeypatch):
+    monkeypatch.setattr(threads, "processors", lambda: 2)
+    limits = []
+    with threads.limit(1):
+        timing = race({"a": lambda: limits.append(blas_threads())}, repeats=2, both=True)["a"]
+        assert blas_threads() == {1}
+    assert limits == [{2}, {1}] * 3
+    assert len(timing.wall) == len(timing.cpu) == len(timing.default) == 2
+    assert set(COLUMNS.values()) <= set(timing.record())
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
 def test_resume_measures_only_what_is_missing(tmp_path):
