@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from pinvlearn._core.arrays import Shifted
+from pinvlearn._core import arrays
+from pinvlearn._core.arrays import Shifted, device_rows
 
 
 def shifted(m, n, make=np.asarray):
@@ -25,3 +26,11 @@ def test_blocks_are_the_difference():
     A = shifted(5000, 7)
     blocks = np.vstack([block.copy() for block in A.blocks()])
     np.testing.assert_array_equal(blocks, A.X - A.right)
+
+
+def test_pieces_on_a_device_are_of_equal_size(monkeypatch):
+    monkeypatch.setattr(arrays, "DEVICE_ENTRIES", 1000)
+    assert device_rows(10, None, 101) == 51
+    assert device_rows(10, None, 100) == 100
+    assert device_rows(5000, None, 3) == 1
+    assert device_rows(10, None, 0) == 1

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from backends import host
 from matrices import defective, skewed
-from pinvlearn._core import products, threads
+from pinvlearn._core import blas, products, threads
+from pinvlearn._core.arrays import Shifted
+from pinvlearn._core.device import on_device
 from pinvlearn._core.products import (
     gram,
     merged_rows,
@@ -145,3 +148,14 @@ class TestSharedOut:
         times(np.ones((200, 50)), np.ones((50, 4)))
         assert seen == products.TILES * [{1}]
         assert blas_limits() == {2}
+
+
+def test_a_gram_matrix_is_made_by_panels_where_it_lives(backend, rng, monkeypatch):
+    for module in (blas, products):
+        monkeypatch.setattr(module, "PANEL", 8)
+    A = rng.standard_normal((40, 21))
+    found = gram(on_device(backend.put(A)))
+    np.testing.assert_allclose(host(found.data), A.T @ A, atol=1e-12)
+    parts = (A + 1e6, np.ones(40), np.full(21, 1e6))
+    centred = Shifted(*(on_device(backend.put(x)) for x in parts))
+    np.testing.assert_allclose(host(gram(centred).data), A.T @ A, atol=1e-6)

@@ -17,8 +17,12 @@ import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
 import scipy.linalg.lapack
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.device import is_device
+
+PANEL = 512
+"""Columns of a symmetric product that are made at a time where no routine leaves a triangle out:
+half the work is then left out, at nearly the full rate [measured]."""
 
 
 def blas(name: str, *arrays: Array) -> Callable[..., Any]:
@@ -36,14 +40,15 @@ def lapack(name: str, *arrays: Array) -> Callable[..., Any]:
 def add_gram(Z: Array, G: Array) -> None:
     """G += ZᵀZ in the lower triangle of G alone: one syrk, and no array in between.
 
-    Both hold float64 in contiguous rows, which need not lie next to each other.  On a device all
-    of G is added to, by one matrix product.
+    Both hold float64 in contiguous rows, which need not lie next to each other.  On a device G is
+    added to by matrix products of panels, up to the end of the diagonal's panel.
     """
     m, p = Z.shape
     if m == 0 or p == 0:
         return
     if is_device(G):
-        G.add_product(Z.T, Z)
+        for rows in slices(0, p, PANEL):
+            G[rows, : rows.stop].add_product(Z[:, rows].T, Z[:, : rows.stop])
         return
     # Fortran sees the transposes, so the lower triangle of G is the upper one to it.
     lda, ldc = Z.strides[0] // 8, G.strides[0] // 8

@@ -120,8 +120,12 @@ def free_memory(x: Any) -> int | None:
     if library == "torch" and data.device.type == "cuda":
         cuda = sys.modules["torch"].cuda
         free, _ = cuda.mem_get_info(data.device)
-        held = cuda.memory_reserved(data.device) - cuda.memory_allocated(data.device)
-        return int(free + held)
+        # not memory_reserved and memory_allocated, which make a flat copy of it each
+        held = cuda.memory_stats_as_nested_dict(data.device)
+        reserved, used = (
+            held[f"{name}_bytes"]["all"]["current"] for name in ("reserved", "allocated")
+        )
+        return int(free + reserved - used)
     if library == "cupy":
         cupy = sys.modules["cupy"]
         with data.device:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
+from pinvlearn._core.blas import PANEL, add_gram
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.factoring import add_outer
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
@@ -31,9 +32,6 @@ TILES = 16
 LANES, LANE_SIDE = 4, 1024
 """AᵀA is summed up by so many parts of the rows where it has at most so many columns, each in an
 array of its own; above, by panels of columns, which cost a tenth more but no memory [measured]."""
-
-PANEL = 512
-"""Columns of such a panel."""
 
 
 def times(A: Matrix, X: Array) -> Array:
@@ -181,7 +179,11 @@ def gram_entries(n: int) -> int:
 
 def _dense_gram(A: Array) -> Array:
     n = A.shape[1]
-    if is_device(A) or not _worth_sharing(A.size * n // 2):
+    if is_device(A):
+        G: Array = np.zeros((n, n), like=A)
+        add_gram(A, G)
+        return mirror_lower(G)
+    if not _worth_sharing(A.size * n // 2):
         product: Array = A.T @ A
         return product
     if n <= LANE_SIDE:
@@ -216,8 +218,11 @@ def _shifted_gram(A: Shifted) -> Array:
             return G
     G = np.zeros((A.shape[1], A.shape[1]), like=home(A.X))
     for block in A.blocks():
-        G += block.T @ block
-    return G
+        if is_device(G):
+            add_gram(block.astype(np.float64, copy=False), G)
+        else:
+            G += block.T @ block
+    return mirror_lower(G) if is_device(G) else G
 
 
 def quadratic_forms(A: Matrix, B: Array, place: IntArray) -> Array:
@@ -271,7 +276,11 @@ def _canonical(A: Matrix) -> Matrix:
 
 def mirror_lower(G: Array) -> Array:
     """Symmetric G, its lower triangle copied above the diagonal in place."""
-    _mirror_upper(G.T)
+    if is_device(G):  # whose panels on the diagonal are whole
+        for rows in slices(0, len(G), PANEL):
+            G[: rows.start, rows] = G[rows, : rows.start].T
+    else:
+        _mirror_upper(G.T)
     return G
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, Matrix, evaluate, is_sparse, slices
+from pinvlearn._core.arrays import Array, Matrix, aligned, evaluate, is_sparse, slices
 from pinvlearn._core.device import home, is_device, on_device
 from pinvlearn.features.activations import ACTIVATIONS, Activation, sigmoid_of_negative
 
@@ -77,8 +77,11 @@ class RandomLayer:
 
     def _on_device(self, X: Any, out: Any) -> Any:
         """All rows at once: a device has no caches to mind, and a call costs what many rows do."""
-        inputs = np.hstack([X, np.ones((len(X), 1), dtype=X.dtype, like=X)])
-        np.matmul(inputs, np.vstack([self.W, self.b]).astype(out.dtype, copy=False), out=out)
+        d = X.shape[1]
+        inputs = np.zeros((len(X), aligned(d + 1)), dtype=out.dtype, like=X)
+        weights = np.zeros((inputs.shape[1], len(self.b)), dtype=out.dtype, like=X)
+        inputs[:, :d], inputs[:, d], weights[:d], weights[d] = X, 1.0, self.W, self.b
+        np.matmul(inputs, weights, out=out)
         if isinstance(self.activation, str):
             found = ACTIVATIONS[self.activation](out)
         else:

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, c_ordered, is_sparse
-from pinvlearn._core.device import home, to_host
+from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import times
 from pinvlearn.linalg.elimination import Split
@@ -304,8 +304,11 @@ def _by_leverages(
     center = factor.center
     coefs = factor.coefs(ridges)
     p, t, count = coefs.shape
-    offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     by_columns = coefs.reshape(p, t * count)
+    if is_device(coefs):  # by one product
+        offsets = center.Y_mean[:, None] - (center.H_mean @ by_columns).reshape(t, count)
+    else:
+        offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
     keep = problem.shape[0] * count <= MOST_FREEDOM
 
@@ -322,7 +325,8 @@ def _by_leverages(
         outputs /= c_ordered(free.T, copy=False)
         outputs += targets
         part = part_of(score, Y, outputs.transpose(2, 1, 0), w, every)
-        return part, free if keep else None, int(np.count_nonzero(w))
+        counted = len(Y) if weights is None else int(np.count_nonzero(w))
+        return part, free if keep else None, counted
 
     parts, free, counts = zip(*problem.rows_at_hand.each(of_block), strict=True)
     found = LeftOut(judged(score, parts), np.vstack(free) if keep else None)

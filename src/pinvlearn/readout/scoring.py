@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, c_ordered, slices
+from pinvlearn._core.arrays import Array, IntArray, c_ordered, indicators, slices
 from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn.readout.losses import best_scales, effective_rows, gaps_of, step_from
 
@@ -124,9 +124,11 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
     Rows are dealt into folds at random, class by class, and always in the same way.
     """
     folds = _dealt(Y, scoring.decided is not None)
-    dealt = np.zeros((FOLDS, len(Y)))
-    dealt[folds, np.arange(len(Y))] = to_host(weights)
-    dealt = moved_to(dealt, Y)
+    if is_device(Y):
+        dealt = (indicators(moved_to(folds, Y), FOLDS) * weights[:, None]).T
+    else:
+        dealt = np.zeros((FOLDS, len(Y)))
+        dealt[folds, np.arange(len(Y))] = weights
     targets, outputs = Y.T, np.moveaxis(outputs, -1, 0)
     one = squared_error_score
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not chosen
@@ -149,8 +151,7 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
             scores = decided
         elif scoring.rows is not squared_error_score:
             scores = dealt @ scoring.rows(targets, outputs)
-    sums = np.stack([scores, squares, decided])
-    return Part(to_host(dealt.sum(axis=1)), to_host(sums), kept)
+    return Part(dealt.sum(axis=1), np.stack([scores, squares, decided]), kept)
 
 
 def joined_parts(parts: Sequence[Part]) -> Part:
@@ -318,7 +319,7 @@ def _turned(part: Part, by: int) -> Part:
     held = part.held
     if held is not None:
         held = held._replace(folds=(held.folds + by) % FOLDS)
-    return Part(np.roll(part.weight, by), np.roll(part.sums, by, axis=1), held)
+    return Part(np.roll(to_host(part.weight), by), np.roll(to_host(part.sums), by, axis=1), held)
 
 
 def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:

@@ -118,7 +118,7 @@ class Block:
         """
         p = self.schema.n_columns
         if self.on_device:
-            return slices(0, len(self), device_rows(p, self.X))
+            return slices(0, len(self), device_rows(p, self.X, len(self)))
         return slices(0, len(self), wide_rows(p) if self.wide else max(least, p))
 
     def cuts_to_sum(self) -> list[slice]:

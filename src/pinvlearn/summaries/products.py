@@ -14,6 +14,7 @@ from pinvlearn._core.arrays import (
     LEAST_ROWS,
     Array,
     IntArray,
+    aligned,
     c_ordered,
     device_rows,
     evaluate,
@@ -22,7 +23,7 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.blas import add_gram
 from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import add_outer, add_to_diagonal, is_definite
-from pinvlearn._core.products import gram, times
+from pinvlearn._core.products import gram, mirror_lower, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.summaries.block import Block, wide_rows
 from pinvlearn.summaries.moments import Moments, panels
@@ -124,18 +125,14 @@ class Products:
 
     @classmethod
     def _on_device(cls, blocks: Iterable[Block]) -> Products:
-        """The same on a device: few large pieces, and one product for each.
-
-        Rows begin at multiples of 128 bytes, without which products take up to twice as long.
-        """
+        """The same on a device: few large pieces, and their products by panels."""
         room = square = None
         for block in blocks:
             p, q = _widths(block)
-            width = -(-q // 16) * 16
+            width = aligned(q)
             if square is None:
                 square = np.zeros((width, width), like=block.X)
-            size = device_rows(width, block.X)
-            for part in block.parts(size):
+            for part in block.parts(device_rows(width, block.X, len(block))):
                 m = len(part)
                 if room is None or len(room) < m:
                     room = None  # its memory is free before more is asked for
@@ -143,7 +140,8 @@ class Products:
                 _fill(room[:, :q], part, slice(0, m))
                 add_gram(room[:m], square)
         assert square is not None
-        return cls(square[:p, :p].copy(), square[:p, p:q].copy(), to_host(square[p:q, p:q]))
+        HT, TT = square[p:q, :p].T.copy(), to_host(square[p:q, p:q])
+        return cls(mirror_lower(square)[:p, :p], HT, np.tril(TT) + np.tril(TT, -1).T)
 
     @classmethod
     def _of_sparse(cls, block: Block) -> Products:
