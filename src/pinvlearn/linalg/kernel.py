@@ -131,6 +131,7 @@ class Pivots:
         eps = precision(K)
         self._indefinite = max(INDEFINITE, 10.0 * ROUNDING * eps)
         self._check_definite()
+        self._whole = self.diagonal.copy()
         self.total = float(self.diagonal.sum())
         self._least = max(NEGLIGIBLE, ROUNDING * eps) * self._largest
         n = len(self.diagonal)
@@ -152,6 +153,11 @@ class Pivots:
             L[i, i + 1 :] = 0.0  # zero but for rounding
         inverse: Array = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0]
         return inverse.T
+
+    @property
+    def taken(self) -> float:
+        """trace(k(P, P))."""
+        return float(self._whole[self.pivots].sum())
 
     @property
     def trace_error(self) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.blas import lapack
+from pinvlearn._core.products import mirror_lower
 from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
@@ -101,12 +102,13 @@ class KernelTask:
             yield rows, self.K(everything[rows], everything)
 
     def whole(self, dtype: Any = np.float64, unit: float = 1.0) -> Array:
-        """All of K as one array, in some unit."""
-        whole = np.empty((self.n, self.n), dtype=dtype)
-        for rows, block in self.tiles():
-            whole[rows] = block if unit == 1.0 else block / unit
+        """All of K as one array, in some unit; values above the diagonal are those below it."""
+        whole, everything = np.empty((self.n, self.n), dtype=dtype), np.arange(self.n)
+        for rows in slices(0, self.n, TILE // 2):
+            block = self.K(everything[rows], everything[: rows.stop])
+            whole[rows, : rows.stop] = block if unit == 1.0 else block / unit
         check_range(np.diagonal(whole))
-        return whole
+        return mirror_lower(whole)
 
     def problem(self, F: Array, score: Scoring | None) -> Problem:
         """The read-out on features F of the training rows."""

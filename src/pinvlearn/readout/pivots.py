@@ -104,9 +104,9 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     readout = replace(readout, report=replace(readout.report, notes=notes))
-    size = np.sqrt(pivots.total) * float(np.linalg.norm(F[rows]))
+    size = float(np.sqrt(pivots.total * pivots.taken))
     inner = float(np.sqrt(np.linalg.norm(W, 1) * np.linalg.norm(W, np.inf)))
-    fitted = F @ readout.coef + readout.intercept
+    fitted = (readout.coef.T @ F.T).T + readout.intercept  # F is in Fortran order
     readout = _with_rounding(
         readout, W @ readout.coef, _distances(task, fitted), size, inner / readout.smallest
     )
