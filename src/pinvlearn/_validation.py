@@ -29,6 +29,7 @@ from pinvlearn._core.arrays import (
 )
 from pinvlearn._core.checks import count_or_share, is_number, number, whole_number
 from pinvlearn._core.device import (
+    check_room,
     device_name,
     free_memory,
     home,
@@ -41,6 +42,7 @@ from pinvlearn._core.device import (
 )
 from pinvlearn._core.machine import available_memory, processors
 from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.transfer import device_like, sent
 from pinvlearn.linalg.stop import Stop
 from pinvlearn.summaries import Schema
 
@@ -485,21 +487,32 @@ def _classes_elsewhere(y: Any) -> tuple[str, Any]:
 
 
 def check_block(
-    X: Any, y: Any, sample_weight: Any, schema: Schema, learner: str, where: str
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    schema: Schema,
+    learner: str,
+    where: str,
+    device: str | None = None,
 ) -> tuple[Matrix, Any, Array | None]:
-    """Rows of a block as its schema wants them; what a `Plan` lets in."""
+    """Rows of a block as its schema wants them; what a `Plan` lets in.
+
+    With a device they are sent there once their form is known, and all else is checked there.
+    """
     check_sparse(X, f"{where}X")
     check_sparse(y, f"{where}y")
     X = _checked_by_sklearn(
         _stand_in(schema, learner),
         X,
-        np.float64,
+        np.float64 if device is None else FLOATS,
         reset=False,
         accept_sparse="csr",
         ensure_all_finite=False,
         ensure_min_samples=0,
         ensure_min_features=0,
     )
+    if device is not None:
+        X, y, sample_weight = _sent_rows(X, y, sample_weight, device)
     y = check_block_targets(following(y, X, "y"), schema, where)
     if X.shape[0] != len(y):
         raise ValueError(f"{where}X has {X.shape[0]} rows, y {len(y)}.")
@@ -507,6 +520,34 @@ def check_block(
     weights = check_weights(sample_weight, len(y), where, X=X)
     check_magnitude(X, y if schema.task == "targets" else None, weights, where, part=True)
     return X, y, weights
+
+
+SENT = (np.float64, np.float32, np.int64, np.int32)
+"""Types of targets and weights that every device knows; others follow their rows as the host's."""
+
+
+def _sent_rows(X: Any, y: Any, sample_weight: Any, device: str) -> tuple[Any, Any, Any]:
+    """Rows of the host on a device, with what belongs to them; names of classes stay."""
+    if is_device(X):
+        raise TypeError(
+            f"X is of {device_name(X)} already, and device={device!r} is for rows of the host: "
+            "leave it out."
+        )
+    if is_sparse(X):
+        raise TypeError(
+            f"X is sparse, and sparse rows are worked on on the host: leave device={device!r} out, "
+            "or give dense blocks."
+        )
+    like = device_like(device)
+    # as it comes, in float64, and what checks make of it
+    check_room(like, 3 * X.size, f"blocks of {X.shape[0]} rows", "Give smaller blocks.")
+
+    def with_rows(part: Any) -> Any:
+        part = to_dense(part) if is_sparse(part) else np.asarray(part)
+        return sent(part, like) if part.dtype in SENT else part
+
+    rows = sent(X, like).astype(np.float64, copy=False)
+    return rows, with_rows(y), None if sample_weight is None else with_rows(sample_weight)
 
 
 def _stand_in(schema: Schema, learner: str) -> Any:

@@ -22,7 +22,13 @@ from pinvlearn.learners._base import fitted_to, plan_for_engine
 
 
 def fit(
-    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, source: str | None = None
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    source: str | None = None,
+    device: str | None = None,
 ) -> Any:
     """Fit an estimator to rows that Dask holds in blocks.
 
@@ -50,6 +56,10 @@ def fit(
     source : str, optional
         Name under which the blocks are counted, so that no merge counts them twice.  Left out, it
         is a digest of the first rows.
+    device : str, optional
+        Device on which each worker works on its blocks, and this process solves: "cuda".  Both
+        need one; a worker for each card sees its own by this name if it was started so
+        (``dask cuda worker``, or CUDA_VISIBLE_DEVICES).
 
     Returns
     -------
@@ -76,7 +86,7 @@ def fit(
     blocks = _blocks(X, y, sample_weight)
     head = Head.of(dask.compute(block)[0] for block in blocks)
     passes = partial(each, blocks)
-    plan, source = plan_for_engine(estimator, head, source, passes)
+    plan, source = plan_for_engine(estimator, head, source, passes, device)
     summary = fold(plan, blocks, source)
     return fitted_to(estimator, plan, summary, rows(plan, summary.schema, blocks), passes)
 

@@ -19,6 +19,7 @@ from pinvlearn import (
     RBFNetworkClassifier,
     RBFNetworkRegressor,
 )
+from pinvlearn.readout import solvers
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((300, 5))
@@ -146,6 +147,16 @@ def test_bad_rows_are_named(backend):
     bad[7, 2] = np.nan
     with pytest.raises(ValueError, match="NaN, first in row 7, column 2"):
         ELMRegressor(10).fit(backend.put(bad), NUMBERS)
+
+
+def test_a_path_that_does_not_fit_there_is_refused(backend, monkeypatch):
+    monkeypatch.setattr(solvers, "ALWAYS_THERE", 0)
+    monkeypatch.setattr(solvers, "free_memory", lambda x: None if x is None else 10**4)
+    model = ELMRegressor(40, solver="gram", random_state=0)
+    with pytest.raises(MemoryError, match="GiB are free on .*cholesky"):
+        model.fit(backend.put(X), NUMBERS)
+    assert not hasattr(model, "n_features_in_")
+    model.fit(X, NUMBERS)  # the host has room
 
 
 @pytest.mark.gpu

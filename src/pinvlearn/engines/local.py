@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.device import home
 from pinvlearn._core.progress import Rate, progress, told
-from pinvlearn._core.threads import in_threads
+from pinvlearn._core.threads import ahead, in_threads
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
 from pinvlearn.summaries.block import Block, raise_not_finite
@@ -57,6 +58,12 @@ class BlockRows:
     def n_columns(self) -> int:
         """Columns of H."""
         return self.schema.n_columns
+
+    @property
+    def home(self) -> Any:
+        """The rows of the first block, if they live on a device; None for the host."""
+        head = next(iter(self.blocks()), None)
+        return None if head is None else home(head.X)
 
     @cached_property
     def Y(self) -> Array:
@@ -183,14 +190,19 @@ class Reader:
     def rows(self, plan: Plan, schema: Schema, n_jobs: int | None) -> BlockRows | None:
         """All rows once more, or None where they can be read once only."""
 
-        def blocks() -> Iterator[Block]:
-            again = replace(plan, schema=schema)
-            for number, given in enumerate(self._all()):
-                with naming(f"block {number}: "):
-                    block = again.block(*unpacked(given, number))
-                yield block
+        again = replace(plan, schema=schema)
 
-        return BlockRows(blocks, schema, n_jobs) if self.repeatable else None
+        def checked(item: tuple[int, Any]) -> Block:
+            number, given = item
+            with naming(f"block {number}: "):
+                return again.block(*unpacked(given, number))
+
+        def blocks() -> Iterator[Block]:
+            return (map if plan.device is None else ahead)(checked, enumerate(self._all()))
+
+        if not self.repeatable:
+            return None
+        return BlockRows(blocks, schema, n_jobs if plan.device is None else 1)
 
     def _all(self) -> Iterator[Any]:
         """In order; a sequence ends at its length, also one that never raises IndexError."""
@@ -218,12 +230,21 @@ def fold(
     """
     sums = Tree() if checkpoint is None else _resumed(checkpoint, plan, source, made_with or {})
 
-    def of_block(item: tuple[int, Callable[[], Any]]) -> _Done:
+    def checked(item: tuple[int, Callable[[], Any]]) -> tuple[int, Block]:
         number, read = item
-        block = plan.block(*unpacked(read(), number), (source, number))
+        return number, plan.block(*unpacked(read(), number), (source, number))
+
+    def summed(item: tuple[int, Block]) -> _Done:
+        number, block = item
         digest = None if checkpoint is None else BlockDigest.of(block)
         counted = sums.counted((source, number))
         return _Done(number, digest, None if counted else plan.summary_of(block))
+
+    def all_done() -> Iterator[_Done]:
+        if plan.device is None:
+            return in_threads(lambda item: summed(checked(item)), reader.blocks(), n_jobs)
+        # the next block is sent while this one is multiplied
+        return map(summed, ahead(checked, reader.blocks()))
 
     def save() -> None:
         if checkpoint is not None and len(sums):
@@ -232,7 +253,7 @@ def fold(
     seen, written, rate = set[int](), time.monotonic(), Rate()
     try:
         with progress(reader.total, quiet=quiet) as show:
-            for number, digest, summary in in_threads(of_block, reader.blocks(), n_jobs):
+            for number, digest, summary in all_done():
                 seen.add(number)
                 if summary is not None:
                     sums.add(summary)

@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, head_of, to_dense
 from pinvlearn._core.device import to_host
+from pinvlearn.features import placed
 from pinvlearn.summaries import BlockId, Schema, Summary
 from pinvlearn.summaries.block import Block
 
@@ -22,7 +24,10 @@ class Check(Protocol):
     def __call__(
         self, X: Any, y: Any, sample_weight: Any, schema: Schema, learner: str, where: str
     ) -> tuple[Matrix, Any, Array | None]:
-        """X, y and weights that fit the schema; `where` opens an error message."""
+        """X, y and weights that fit the schema; `where` opens an error message.
+
+        That of a plan with a device takes ``device=`` too, and sends rows of the host there.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,8 @@ class Plan:
         What a careful user would want to know of the map.
     learned : mapping of str to object
         What the learner found out while it drew the map: attributes of the model.
+    device : str or None
+        Name of the device on which whoever runs this works on rows of the host.
     """
 
     map: Any
@@ -59,6 +66,7 @@ class Plan:
     learner: str = "the learner"
     notes: tuple[str, ...] = ()
     learned: Mapping[str, Any] = field(default_factory=dict)
+    device: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -111,12 +119,15 @@ class Plan:
         """The checked rows from which `summary` is made."""
         where = "" if block_id is None else f"block {block_id}: "
         with naming(where):
-            X, y, weights = self.check(X, y, sample_weight, self.schema, self.learner, where)
+            check: Any = self.check
+            if self.device is not None:
+                check = partial(check, device=self.device)
+            X, y, weights = check(X, y, sample_weight, self.schema, self.learner, where)
             if self.class_weight is not None and len(y):
                 labels, codes = np.unique(to_host(y), return_inverse=True)
                 by_class = np.array([self.class_weight.get(label, 1.0) for label in labels])
                 weights = by_class[codes] if weights is None else weights * by_class[codes]
-            return Block.coded(self.map, X, y, weights, self.schema, block_id)
+            return Block.coded(placed(self.map, X), X, y, weights, self.schema, block_id)
 
     def pieces(self, schema: Schema, number: int, given: Any) -> Iterator[Block]:
         """A block read again, by pieces, with the classes of all blocks in `schema`."""

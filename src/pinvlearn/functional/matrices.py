@@ -21,6 +21,7 @@ from pinvlearn._core.device import (
     device_name,
     fields_of,
     home,
+    memory_named,
     moved_to,
     on_device,
 )
@@ -53,6 +54,7 @@ from pinvlearn.readout.solve import solve
 from pinvlearn.readout.solvers import SOLVERS
 
 
+@memory_named()
 def svd(
     A: Matrix,
     rank: int | float | None = None,
@@ -132,6 +134,7 @@ def svd(
     return fields_of(as_given, found)
 
 
+@memory_named()
 def pinv(
     A: Matrix,
     rank: int | float | None = None,
@@ -213,6 +216,7 @@ class Solution:
     report: Report
 
 
+@memory_named()
 def lstsq(
     A: Matrix,
     Y: Array,
@@ -300,6 +304,7 @@ def lstsq(
     return fields_of(as_given, found)
 
 
+@memory_named()
 def range_basis(A: Matrix, stop: Stop, *, block: int | None = None, rng: Any = None) -> RangeBasis:
     """Orthonormal columns Q with QQᵀA ≈ A, as many as the stop rule asks for.
 
@@ -383,6 +388,7 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
     return _reorder.hub_spoke(A, hub_ratio)
 
 
+@memory_named()
 def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = None) -> float:
     """‖A - approx‖₂ by block power iteration: from below, usually to 1 %.
 
@@ -412,6 +418,7 @@ def spectral_error(A: Matrix, approx: SVD | RangeBasis | Array, *, rng: Any = No
         return _error.spectral_error(A, _same_shape(A, approx), rng=check_rng(rng))
 
 
+@memory_named()
 def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array) -> float:
     """‖A - approx‖_F, exactly, from products with blocks of unit vectors.
 

@@ -22,6 +22,7 @@ from pinvlearn._core.device import (
     device_name,
     home,
     is_device,
+    memory_named,
     moved_to,
     on_device,
     to_host,
@@ -210,6 +211,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
         """Why leaving rows out is not that of a ridge on the units; None if it is."""
         return None
 
+    @memory_named()
     def _outputs(self, X: Matrix) -> Array:
         """map(X)·coef + intercept, in blocks; shape (n, t)."""
         X = self._later_rows(X)
@@ -573,7 +575,9 @@ def _targets_of(y: Any, rows: Matrix) -> Array:
     return np.asarray(y, dtype=np.float64).reshape(rows.shape[0], -1)
 
 
-def plan_for_engine(estimator: Any, head: Head, source: str | None, each: Any) -> tuple[Plan, str]:
+def plan_for_engine(
+    estimator: Any, head: Head, source: str | None, each: Any, device: str | None = None
+) -> tuple[Plan, str]:
     """The plan of an engine's fit and the name of its blocks, from the first that has rows.
 
     Learners that need more than these have ``each(function)`` of all blocks.
@@ -585,7 +589,8 @@ def plan_for_engine(estimator: Any, head: Head, source: str | None, each: Any) -
             f"{type(estimator).__name__} cannot be fitted block by block: "
             f"{reason.__cause__ or reason}"
         ) from reason
-    plan = copy(estimator)._plan_from_blocks(head, each)
+    estimator._check_device(device)
+    plan = replace(copy(estimator)._plan_from_blocks(head, each), device=device)
     return plan, source_name(head) if source is None else source
 
 
@@ -593,6 +598,6 @@ def fitted_to(estimator: Any, plan: Plan, summary: Summary, rows: Rows, each: An
     """A clone fitted to what an engine has summed up, refined on its rows if need be."""
     model = clone(estimator)
     model._begin(plan, summary)
-    model._solution(rows)
+    model._solution(rows, None if plan.device is None else summary)
     model._after_blocks(plan, each)
     return model

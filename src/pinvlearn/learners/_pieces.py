@@ -20,6 +20,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn._core.device import home, memory_named, slow_double, to_host
+from pinvlearn._core.transfer import device_like
 from pinvlearn._validation import (
     check_alpha,
     check_block,
@@ -49,7 +51,7 @@ from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
-from pinvlearn.summaries import Schema, Summary, fingerprint
+from pinvlearn.summaries import Schema, Summary, at_home, fingerprint
 from pinvlearn.summaries.gram import check_other_rows
 
 TESTED = (
@@ -310,6 +312,7 @@ class LedgerHolder(BaseEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         interval: float = 60.0,
         quiet: bool = False,
+        device: str | None = None,
     ) -> Any:
         """Fit to rows that come in blocks and need not fit into memory.
 
@@ -341,6 +344,10 @@ class LedgerHolder(BaseEstimator):
             Seconds.
         quiet : bool, default=False
             Show no progress; without a terminal there is none anyway.
+        device : str, optional
+            Device on which to work on rows of the host, by torch's name: "cuda".  Each block is
+            sent there while the last one is multiplied, so that rows need not fit on it; blocks
+            of some hundred thousand rows keep it busy.  The model comes back to the host.
 
         Returns
         -------
@@ -349,6 +356,7 @@ class LedgerHolder(BaseEstimator):
             fails, for want of digits, the summary is kept: ``set_params`` another alpha and go on.
         """
         n_jobs = check_jobs(self.n_jobs)
+        self._check_device(device)
         with unchanged_on_failure(self):
             if checkpoint is not None and not isinstance(self.random_state, int | np.integer):
                 raise ValueError(
@@ -357,7 +365,7 @@ class LedgerHolder(BaseEstimator):
                 )
             reader = Reader(blocks)
             head = reader.head()
-            plan = self._plan_from_head(head.X, head.y, head.where)
+            plan = replace(self._plan_from_head(head.X, head.y, head.where), device=device)
             total = fold(
                 plan,
                 reader,
@@ -370,8 +378,20 @@ class LedgerHolder(BaseEstimator):
             )
             total = with_classes(total, classes)
             self._begin(plan, total)
-        self._solution(reader.rows(plan, total.schema, n_jobs))
+        there = None if device is None else total
+        self._solution(reader.rows(plan, total.schema, n_jobs), there)
         return self
+
+    def _check_device(self, device: str | None) -> None:
+        """Refuse a device that is not there, or that this learner does not work on."""
+        if device is None:
+            return
+        if not getattr(self, "_runs_on_devices", False):
+            raise TypeError(
+                f"{type(self).__name__} works on NumPy and SciPy arrays alone; leave "
+                f"device={device!r} out."
+            )
+        device_like(device)
 
     def _deciding_parameters(self) -> dict[str, Any]:
         """Parameters that a fit depends on."""
@@ -467,7 +487,8 @@ class LedgerHolder(BaseEstimator):
             self.feature_names_in_ = np.array(plan.feature_names, dtype=object)
         for name, value in plan.learned.items():
             setattr(self, name, value)
-        self._hold(Ledger(plan.map, summary.schema, summary, notes=plan.notes))
+        kept = summary if plan.device is None else at_home(summary)
+        self._hold(Ledger(plan.map, summary.schema, kept, notes=plan.notes))
 
     @property
     def summary_(self) -> Summary:
@@ -477,8 +498,12 @@ class LedgerHolder(BaseEstimator):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'summary_'")
         return ledger.summary
 
-    def _solution(self, rows: Rows | None = None) -> dict[str, Any]:
-        """The attributes that follow from the ledger; solved for now, if they have yet to be."""
+    def _solution(self, rows: Rows | None = None, total: Summary | None = None) -> dict[str, Any]:
+        """The attributes that follow from the ledger; solved for now, if they have yet to be.
+
+        `total` is the summary of the ledger where it was made, if that is a device: all is solved
+        there, and comes back to where the ledger is.
+        """
         ledger = self._held_ledger
         if ledger is None:
             return {}
@@ -487,9 +512,12 @@ class LedgerHolder(BaseEstimator):
             notes = ledger.notes
             if ledger.is_tested:
                 notes = (*notes, TESTED)
-            return self._solution_of(self._solved_from(summary, rows), summary.schema, notes)
+            readout = self._solved_from(summary if total is None else total, rows)
+            found = self._solution_of(readout, summary.schema, notes)
+            return found if total is None else {name: to_host(x) for name, x in found.items()}
 
-        return ledger.solution(solved)
+        with memory_named():
+            return ledger.solution(solved)
 
     def _solved_from(self, summary: Summary, rows: Rows | None = None) -> Readout:
         """The read-out that follows from sums, and from their rows where these can be read."""
@@ -511,7 +539,8 @@ class LedgerHolder(BaseEstimator):
         found = self._attributes_of(readout, schema)
         alpha = readout.alpha if readout.by_target is None else readout.by_target
         found |= {"alpha_": alpha, "alphas_": readout.alphas, "rank_": readout.rank}
-        found["report_"] = replace(readout.report, notes=(*notes, *readout.report.notes))
+        slow = slow_double(home(readout.coef))
+        found["report_"] = replace(readout.report, notes=(*notes, *readout.report.notes, *slow))
         return found | score_attributes(readout, schema)
 
 

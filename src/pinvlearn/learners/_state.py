@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pinvlearn._core.device import memory_named
 from pinvlearn._core.threads import one_blas_thread
 
 
@@ -18,7 +19,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     """
     before = dict(vars(estimator))
     try:
-        with one_blas_thread():
+        with one_blas_thread(), memory_named():
             yield
     except BaseException:
         vars(estimator).clear()

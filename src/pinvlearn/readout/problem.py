@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -40,6 +40,10 @@ class Rows(Protocol):
     @property
     def n_columns(self) -> int:
         """Columns of H."""
+
+    @property
+    def home(self) -> Any:
+        """An array where they live, if that is a device; None for the host."""
 
     def each(self, function: BlockFunction[T]) -> Iterator[T]:
         """function(H, Y, weights) of every piece, in row order."""
@@ -115,6 +119,13 @@ class Problem:
     summary: Summary | None = None
     _folded: Gram | None = field(default=None, init=False, repr=False)
     _moments: Moments | None = field(default=None, init=False, repr=False)
+
+    @property
+    def home(self) -> Any:
+        """An array where the work is done, if that is a device; None for the host."""
+        if isinstance(self.summary, Gram):
+            return home(self.summary.products.HH)
+        return None if self.rows is None else self.rows.home
 
     @property
     def n_rows(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import f_ordered
 from pinvlearn._core.checks import count_or_share, is_share, whole_number
-from pinvlearn._core.device import to_host
+from pinvlearn._core.device import device_name, free_memory, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.machine import available_memory
 from pinvlearn.linalg.orthonormal import thin_qr
@@ -40,6 +40,7 @@ from pinvlearn.readout.factors import (
 )
 from pinvlearn.readout.problem import Problem
 from pinvlearn.summaries import Gram, Summary, Triangle
+from pinvlearn.summaries.products import SQUARES
 
 if TYPE_CHECKING:
     from pinvlearn.readout.solve import Readout
@@ -70,6 +71,9 @@ bound is far from sharp: at this limit predictions were good to seven digits."""
 ARRAYS = 5
 """Arrays of the size of the Gram matrix that its eigendecomposition takes: the matrix, LAPACK's
 copy, which becomes the vectors, its work space of two, and the vectors in the order of products."""
+
+DEVICE_ARRAYS = 7
+"""The same on a device: the matrix, a copy, and five of its library's [measured]."""
 
 ALWAYS_THERE = 2**26
 """Bytes that nobody asks for."""
@@ -599,16 +603,20 @@ def _check_room(problem: Problem) -> None:
     """Raise before any row is read where an eigendecomposition cannot fit."""
     m, p = problem.shape
     side = min(m, p)
-    needed = 8 * (ARRAYS * side**2 + (m * p if problem.is_wide else 0))
+    where = problem.home
+    arrays, least = (ARRAYS, 1) if where is None else (DEVICE_ARRAYS, SQUARES)
+    needed = 8 * (arrays * side**2 + (m * p if problem.is_wide else 0))
     if needed <= ALWAYS_THERE:
         return
-    available = available_memory()
+    elsewhere = free_memory(where)
+    available = available_memory() if elsewhere is None else elsewhere
     if available is not None and needed > available:
+        there = "" if elsewhere is None else f" on {device_name(where)}"
         raise MemoryError(
             f"All ridges at once need the eigenvectors of a {side} × {side} matrix, about "
-            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are free. Give alpha as "
-            f'one number with solver="cholesky", which takes about {8 * p**2 / 2**30:.1f} GiB, or '
-            "fit to fewer columns."
+            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are free{there}. Give "
+            'alpha as one number with solver="cholesky", which takes about '
+            f"{8 * least * p**2 / 2**30:.1f} GiB, or fit to fewer columns."
         )
 
 

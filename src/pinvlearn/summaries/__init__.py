@@ -8,7 +8,7 @@ from pinvlearn.summaries.gram import Gram
 from pinvlearn.summaries.moments import Moments
 from pinvlearn.summaries.products import Products
 from pinvlearn.summaries.schema import BlockId, Schema, fingerprint
-from pinvlearn.summaries.tree import Summary, Tree, fold, load_summary
+from pinvlearn.summaries.tree import Summary, Tree, at_home, fold, load_summary
 from pinvlearn.summaries.triangle import Triangle
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Summary",
     "Tree",
     "Triangle",
+    "at_home",
     "fingerprint",
     "fold",
     "load_summary",

@@ -21,7 +21,7 @@ from pinvlearn._core.arrays import (
     slices,
 )
 from pinvlearn._core.blas import add_gram
-from pinvlearn._core.device import home, to_host
+from pinvlearn._core.device import check_room, home, is_device, to_host
 from pinvlearn._core.factoring import add_outer, add_to_diagonal, is_definite
 from pinvlearn._core.products import gram, mirror_lower, times
 from pinvlearn._core.threads import as_worker
@@ -31,6 +31,15 @@ from pinvlearn.summaries.moments import Moments, panels
 ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
 """Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
 the product reads them, and as many as BLAS works on at a time anyway [measured]."""
+
+SQUARES = 3
+"""Arrays of the size of the products that a fit on a device takes at the least: these, a copy with
+the ridge, and its factor."""
+
+FEWER = (
+    "Fit fewer units, free what else is there (torch: torch.cuda.empty_cache()), or work on the "
+    "host, with arrays of NumPy."
+)
 
 Each: TypeAlias = Callable[[Callable[[slice], None], list[slice]], Iterable[None]]
 """each(function, slices) calls the function for every slice, by threads if it likes."""
@@ -131,6 +140,8 @@ class Products:
             p, q = _widths(block)
             width = aligned(q)
             if square is None:
+                what = f"products of {p} columns, and a factor of them,"
+                check_room(block.X, SQUARES * width**2, what, FEWER)
                 square = np.zeros((width, width), like=block.X)
             for part in block.parts(device_rows(width, block.X, len(block))):
                 m = len(part)
@@ -192,6 +203,8 @@ class Products:
         Products
             This one.
         """
+        if is_device(other.HH) and not is_device(self.HH):
+            return self + other  # of a checkpoint, which is read on the host
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
             mine += theirs
         return self

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import is_sparse
+from pinvlearn._core.device import to_host
 from pinvlearn.summaries.block import Block
 from pinvlearn.summaries.schema import fingerprint
 
@@ -113,7 +114,7 @@ def _parts(X: Any) -> list[Any]:
 
 def _digest(arrays: list[Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
+    for array in map(to_host, arrays):
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()

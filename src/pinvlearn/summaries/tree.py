@@ -251,6 +251,23 @@ def fold(summaries: Iterable[Summary]) -> Summary:
     return tree.result()
 
 
+def at_home(summary: Summary) -> Summary:
+    """The same summary on the host, wherever it was made.
+
+    Parameters
+    ----------
+    summary : Gram or Triangle
+        Its arrays may live on a device.
+
+    Returns
+    -------
+    Gram or Triangle
+        With arrays of NumPy.
+    """
+    found: Summary = summary.from_arrays(summary.arrays(), summary.schema, summary.counted())
+    return found
+
+
 def load_summary(path: str | os.PathLike[str]) -> Summary:
     """Read a summary of either kind.
 

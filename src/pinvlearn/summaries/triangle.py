@@ -10,6 +10,8 @@ import numpy as np
 
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS, Array, Matrix, to_dense
 from pinvlearn._core.blas import lapack
+from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.factoring import triangle_of
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
 from pinvlearn.summaries.gram import same_kind, united
@@ -70,7 +72,7 @@ class Triangle:
             Of its rows; one that is not finite is named in an error.
         """
         width = 1 + block.schema.n_columns + block.schema.n_targets
-        R: Array = np.zeros((width, width))
+        R: Array = np.zeros((width, width), like=home(block.X))
         for piece in block.pieces(2 * MIN_BLOCK_ROWS):  # few merges, of which each costs p³
             with np.errstate(over="ignore", invalid="ignore"):
                 Z = _weighted(piece.H, piece.T, piece.weights)
@@ -159,7 +161,7 @@ class Triangle:
         first = 1 + schema.n_columns
         width = first + schema.n_targets
         columns = np.r_[np.arange(first), first + self.schema.columns_in(schema)]
-        R = np.zeros((width, width))
+        R = np.zeros((width, width), like=home(self.R))
         R[: len(self.R), columns] = self.R
         return R
 
@@ -171,7 +173,7 @@ class Triangle:
         dict of str to array
             R alone.
         """
-        return {"R": self.R}
+        return {"R": to_host(self.R)}
 
     def counted(self) -> dict[str, Any]:
         """What else a file holds: of which rows it is.
@@ -274,13 +276,15 @@ def parted(R: Array, p: int, intercept: bool) -> tuple[Array, Array, Array]:
 
 
 def _weighted(H: Matrix, T: Array, weights: Array | None) -> Array:
-    Z: Array = np.hstack([np.ones((len(T), 1)), to_dense(H), T])
+    Z: Array = np.hstack([np.ones((len(T), 1), like=home(T)), to_dense(H), T])
     if weights is not None:
         Z *= np.sqrt(weights)[:, None]
     return Z
 
 
 def _r_factor(Z: Array) -> Array:
+    if is_device(Z):
+        return triangle_of(Z)
     R: Array = np.linalg.qr(Z, mode="r")  # type: ignore[assignment]
     return R
 
@@ -288,7 +292,7 @@ def _r_factor(Z: Array) -> Array:
 def _square(R: Array) -> Array:
     """R of fewer rows than columns, with zeros below."""
     m, n = R.shape
-    return R if m == n else np.vstack([R, np.zeros((n - m, n))])
+    return R if m == n else np.vstack([R, np.zeros((n - m, n), like=home(R))])
 
 
 def stacked(R: Array, S: Array) -> Array:
@@ -298,6 +302,8 @@ def stacked(R: Array, S: Array) -> Array:
     """
     if not (R.any() and S.any()):
         return R if R.any() else S
+    if home(R, S) is not None:
+        return triangle_of(np.vstack([R, S]))
     n = len(R)
     merged, _, _, info = lapack("tpqrt", R)(n, min(n, 32), R, S)
     if info != 0:
