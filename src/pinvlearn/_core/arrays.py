@@ -250,9 +250,9 @@ WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
 to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
-DEVICE_ENTRIES, DEVICE_SHARE = 2**26, 16
-"""Features made at a time on a device, 512 MiB, or so many parts of what is free there: enough for
-its processors, whose rate does not rise any more [measured]."""
+DEVICE_ENTRIES, DEVICE_SHARE = 2**25, 16
+"""Features made at a time on a device, 256 MiB, or so many parts of what is free there: some
+milliseconds of products, which hide what the host takes to ask for the next ones."""
 
 ALIGNED = 16
 """Rows of float64 that begin at multiples of so many, 128 bytes: without that products take up to

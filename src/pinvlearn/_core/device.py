@@ -26,6 +26,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Whose arrays are taken as they are."""
 
+DTYPES: dict[Any, Any] = {}
+"""NumPy's dtypes by those of other libraries, as they are found."""
+
 KINDS: dict[type, Any] = {}
 """Namespaces by type of array, as they are found."""
 
@@ -257,7 +260,10 @@ class DeviceArray(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> Any:
         """The dtype of NumPy's of the same name."""
-        return np.dtype(str(self.data.dtype).rpartition(".")[2])
+        kind = self.data.dtype
+        if kind not in DTYPES:
+            DTYPES[kind] = np.dtype(str(kind).rpartition(".")[2])
+        return DTYPES[kind]
 
     @property
     def T(self) -> DeviceArray:
@@ -875,7 +881,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.result_type: lambda *xs: np.result_type(*(getattr(x, "dtype", x) for x in xs)),
     np.zeros_like: _full_like(0.0),
     np.ones_like: _full_like(1.0),
-    np.empty_like: _full_like(0.0),
+    np.empty_like: lambda x, dtype=None, **_: _made_empty(x, x.shape, dtype=dtype or x.dtype),
     np.full_like: _full_like(None),
     np.array_equal: lambda one, two: one.shape == two.shape and bool((one == two).all()),
 }
@@ -889,6 +895,12 @@ def _made(value: float | None) -> Callable[..., Any]:
         return like.full(shape, args[0] if value is None else value, dtype)
 
     return make
+
+
+def _made_empty(like: DeviceArray, shape: Any, *, dtype: Any = None, **_: Any) -> Any:
+    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
+    kind = like.xp_dtype(np.float64 if dtype is None else dtype)
+    return DeviceArray(like.xp.empty(shape, dtype=kind, device=like.data.device))
 
 
 def _made_eye(like: DeviceArray, n: int, *, dtype: Any = None, **_: Any) -> Any:
@@ -908,7 +920,7 @@ def _made_array(like: DeviceArray, values: Any, dtype: Any = None, **_: Any) -> 
 
 
 CREATORS: dict[Any, Callable[..., Any]] = {
-    np.empty: _made(0.0),
+    np.empty: _made_empty,
     np.zeros: _made(0.0),
     np.ones: _made(1.0),
     np.full: _made(None),
