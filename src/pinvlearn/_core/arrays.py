@@ -230,6 +230,8 @@ def evaluate(map: Any, X: Matrix, out: Array) -> None:
     """Write a map's dense features into `out`, with no array in between if the map knows how."""
     if hasattr(map, "into"):
         map.into(X, out)
+    elif is_device(out):
+        out[...] = map(X)
     else:
         dense = to_dense(map(X))
         for rows in slices(0, len(out), CACHED_ROWS):
@@ -344,12 +346,22 @@ def aligned(n_columns: int) -> int:
     return -(-n_columns // ALIGNED) * ALIGNED
 
 
+def well_laid(A: Any) -> bool:
+    """Whether the rows of a device's array, or its columns, begin where it likes them to."""
+    data = A.data
+    if hasattr(data, "stride"):  # torch
+        steps = data.stride()
+    else:
+        steps = tuple(step // data.itemsize for step in getattr(data, "strides", (ALIGNED, 1)))
+    return min(steps) == 1 and max(steps) % ALIGNED == 0
+
+
 def device_rows(n_columns: int, X: Any, n_rows: int) -> int:
     """Rows to work on at a time where X lives, if that is a device, in pieces of equal size."""
     free = free_memory(X)
     entries = DEVICE_ENTRIES if free is None else min(DEVICE_ENTRIES, free // (8 * DEVICE_SHARE))
     most = max(entries // max(n_columns, 1), 1)
-    return max(-(-n_rows // max(-(-n_rows // most), 1)), 1)
+    return aligned(-(-n_rows // max(-(-n_rows // most), 1)) or 1)
 
 
 def slices(start: int, stop: int, size: int) -> list[slice]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
-from pinvlearn._core.blas import PANEL, add_gram, device_panels
+from pinvlearn._core.blas import PANEL, add_gram, add_rows, device_panels
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.factoring import add_outer
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
@@ -47,6 +47,10 @@ def times(A: Matrix, X: Array) -> Array:
     if isinstance(A, Shifted):
         product = times(A.X, X)
         product -= np.multiply.outer(A.left, A.right @ X)
+        return product
+    if is_device(A) and A.shape[1] > len(A):  # long sums, of which there are few
+        product = np.zeros((len(A), X.shape[1]), dtype=np.result_type(A, X), like=A)
+        add_rows(A.T, X, product)
         return product
     if is_device(A) or is_device(X):
         product = A @ X
