@@ -30,7 +30,8 @@ from pinvlearn import (
     RBFNetworkRegressor,
     ReceptiveFields,
 )
-from pinvlearn.readout import solvers
+from pinvlearn.readout import choose, solvers
+from pinvlearn.readout.factors import Spectral
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((300, 5))
@@ -297,6 +298,23 @@ def test_a_path_that_does_not_fit_there_is_refused(backend, monkeypatch):
         model.fit(backend.put(X), NUMBERS)
     assert not hasattr(model, "n_features_in_")
     model.fit(X, NUMBERS)  # the host has room
+
+
+def test_leverages_of_a_path_are_found_once_where_they_fit(backend, monkeypatch):
+    passes, leverage = [], Spectral.leverage
+
+    def counted(*args):
+        passes.append(1)
+        return leverage(*args)
+
+    monkeypatch.setattr(Spectral, "leverage", counted)
+    monkeypatch.setattr(choose, "MOST_FREEDOM", 1)
+    there = [backend.put(x) for x in (X, NUMBERS)]
+    for free, times in {None: 2, 8 * 8 * len(X) * 31: 1}.items():
+        passes.clear()
+        monkeypatch.setattr(choose, "free_memory", lambda x, free=free: free)
+        PinvRegressor(solver="gram").fit(*there)
+        assert len(passes) == times
 
 
 @pytest.mark.gpu

@@ -351,17 +351,20 @@ def well_laid(A: Any) -> bool:
     data = A.data
     if hasattr(data, "stride"):  # torch
         steps = data.stride()
+    elif hasattr(data, "strides"):  # CuPy
+        steps = tuple(step // data.itemsize for step in data.strides)
     else:
-        steps = tuple(step // data.itemsize for step in getattr(data, "strides", (ALIGNED, 1)))
+        return True  # nobody knows
     return min(steps) == 1 and max(steps) % ALIGNED == 0
 
 
 def device_rows(n_columns: int, X: Any, n_rows: int) -> int:
-    """Rows to work on at a time where X lives, if that is a device, in pieces of equal size."""
+    """Rows to work on at a time where X lives, if that is a device, in about equal pieces."""
     free = free_memory(X)
     entries = DEVICE_ENTRIES if free is None else min(DEVICE_ENTRIES, free // (8 * DEVICE_SHARE))
     most = max(entries // max(n_columns, 1), 1)
-    return aligned(-(-n_rows // max(-(-n_rows // most), 1)) or 1)
+    rows = max(-(-n_rows // max(-(-n_rows // most), 1)), 1)
+    return aligned(rows) if rows > ALIGNED else rows  # and so are their groups
 
 
 def slices(start: int, stop: int, size: int) -> list[slice]:

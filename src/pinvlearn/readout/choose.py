@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, c_ordered, is_sparse
-from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.device import free_memory, home, is_device, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import times
 from pinvlearn.linalg.elimination import Split
@@ -53,9 +53,9 @@ PATH_DECADES = (-16.0, 0.0)
 """The built-in path: 31 alphas from 1e-16 to 1 times the largest eigenvalue of ZᵀZ.  The signal of
 wide kernels sits in the tail of the spectrum: smaller ridges win than one expects."""
 
-MOST_FREEDOM = 2**27
-"""Rows times alphas of which 1 - leverage is kept (1 GiB); beyond, it is found again at the best
-alpha."""
+MOST_FREEDOM, FREEDOM_SHARE = 2**27, 8
+"""Rows times alphas of which 1 - leverage is kept: 1 GiB, or on a device one of so many parts of
+what is free there.  Beyond, it is found again at the best alpha, at the cost of all."""
 
 PROBES = 4
 """Random signs by which the trace of a matrix is estimated: to a few percent of what a guess needs
@@ -310,7 +310,9 @@ def _by_leverages(
     else:
         offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
-    keep = problem.shape[0] * count <= MOST_FREEDOM
+    free_bytes = free_memory(coefs) or 0
+    most = max(MOST_FREEDOM, free_bytes // (coefs.dtype.itemsize * FREEDOM_SHARE))
+    keep = problem.shape[0] * count <= most
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Part, Array | None, int]:
         w = np.ones(len(Y), like=home(Y)) if weights is None else weights

@@ -135,40 +135,15 @@ class Products:
 
     @classmethod
     def _on_device(cls, blocks: Iterable[Block]) -> Products:
-        """The same on a device: few large pieces, with ones and targets apart from their features.
-
-        Beside these they would cost a column of tiles: a fourth more for 2,048 units [measured].
-        """
-        room = None
-        square = HT = TT = None
+        """The same on a device: few large pieces, and their products by panels."""
+        sums = None
         for block in blocks:
-            p, q = _widths(block)
-            width = aligned(p)
-            if square is None or HT is None or TT is None:
-                what = f"products of {p} columns, and a factor of them,"
-                check_room(block.X, SQUARES * width**2, what, FEWER)
-                sizes = (width, width), (width, q - p), (q - p, q - p)
-                square, HT, TT = (np.zeros(size, like=block.X) for size in sizes)
-            for part in block.parts(device_rows(width, block.X, len(block))):
-                H = _as_it_is(part)
-                if H is None:
-                    m = len(part)
-                    if room is None or len(room) < m:
-                        room = None  # its memory is free before more is asked for
-                        room = np.zeros((m, width), like=block.X)
-                    evaluate(part.map, part.X, room[:m, :p])
-                    H = room[:m]
-                T = np.hstack([np.ones((len(part), 1), like=part.T), part.T])
-                if part.weights is not None:
-                    root = np.sqrt(part.weights)[:, None]
-                    H *= root
-                    T *= root
-                wide = H.shape[1]
-                add_gram(H, square[:wide, :wide])
-                add_rows(H, T, HT[:wide])
-                add_rows(T, T, TT)
-        assert square is not None and HT is not None
-        return cls(mirror_lower(square)[:p, :p], HT[:p], to_host(TT))
+            sums = sums or _DeviceSums(block)
+            for part in block.parts(device_rows(sums.width, block.X, len(block))):
+                sums.add(part)
+        assert sums is not None
+        HH = mirror_lower(sums.HH)[: sums.p, : sums.p]
+        return cls(HH, sums.HT[: sums.p], to_host(sums.TT))
 
     @classmethod
     def _of_sparse(cls, block: Block) -> Products:
@@ -349,12 +324,48 @@ def _fill(room: Array, block: Block, rows: slice) -> None:
         Z *= np.sqrt(part.weights)[:, None]
 
 
-def _as_it_is(block: Block) -> Array | None:
-    """Features of a device that its products can read where they are, so that none are copied."""
-    if hasattr(block.map, "into") or block.weights is not None:
-        return None
-    H: Array = block.H
-    return H if H.dtype == np.float64 and well_laid(H) else None
+class _DeviceSums:
+    """Products on a device, to which pieces of rows are added.
+
+    Features stand in rows that begin where a device likes it, with zeros behind them.  Ones and
+    targets are apart: beside 2,048 features they would begin a column of tiles, and a card would
+    take a fourth longer [measured].
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.p, q = _widths(block)
+        self.width, t = aligned(self.p), q - self.p
+        what = f"products of {self.p} columns, and a factor of them,"
+        check_room(block.X, SQUARES * self.width**2, what, FEWER)
+        self.HH = np.zeros((self.width, self.width), like=block.X)
+        self.HT = np.zeros((self.width, t), like=block.X)
+        self.TT = np.zeros((t, t), like=block.X)
+        self._room: Array | None = None
+
+    def add(self, part: Block) -> None:
+        """Add those of some rows, with their weights."""
+        H, T = self._features(part), np.hstack([np.ones((len(part), 1), like=part.T), part.T])
+        if part.weights is not None:
+            root = np.sqrt(part.weights)[:, None]
+            H *= root
+            T *= root
+        q = H.shape[1]
+        add_gram(H, self.HH[:q, :q])
+        add_rows(H, T, self.HT[:q])
+        add_rows(T, T, self.TT)
+
+    def _features(self, part: Block) -> Array:
+        """As they are, where the map copies nothing and products read them well; else in a room."""
+        if not hasattr(part.map, "into") and part.weights is None:
+            H: Array = part.H
+            if H.dtype == np.float64 and well_laid(H):
+                return H
+        m, room = len(part), self._room
+        if room is None or len(room) < m:
+            room = self._room = None  # its memory is free before more is asked for
+            room = self._room = np.zeros((m, self.width), like=part.X)
+        evaluate(part.map, part.X, room[:m, : self.p])
+        return room[:m]
 
 
 def _add_panel(square: Array, Z: Array, rows: slice) -> None:
