@@ -526,7 +526,11 @@ class DeviceArray(NDArrayOperatorsMixin):
             return None
         if "bool" in str(places.dtype):
             (places,) = self.xp.nonzero(places)
-        taken = DeviceArray(self.xp.take(self.data, places, axis=axis))
+        if axis == 1 and self.ndim == 2 and getattr(self.data, "stride", lambda _: 0)(0) == 1:
+            # by rows of the transpose: torch would copy all of it otherwise
+            taken = DeviceArray(self.xp.take(self.T.data, places, axis=0)).T
+        else:
+            taken = DeviceArray(self.xp.take(self.data, places, axis=axis))
         keys[axis] = slice(None)
         return taken if all(part == slice(None) for part in keys) else taken[tuple(keys)]
 
