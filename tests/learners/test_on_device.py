@@ -30,6 +30,7 @@ from pinvlearn import (
     RBFNetworkRegressor,
     ReceptiveFields,
 )
+from pinvlearn._core import device
 from pinvlearn.readout import choose, solvers
 from pinvlearn.readout.factors import Spectral
 
@@ -298,6 +299,24 @@ def test_a_path_that_does_not_fit_there_is_refused(backend, monkeypatch):
         model.fit(backend.put(X), NUMBERS)
     assert not hasattr(model, "n_features_in_")
     model.fit(X, NUMBERS)  # the host has room
+
+
+@pytest.mark.parametrize("model", [FastPCA(2), FastTruncatedSVD(2, algorithm="gram")])
+def test_products_that_do_not_fit_there_are_refused(backend, monkeypatch, model):
+    model = clone(model).fit(backend.put(X))
+    before = dict(vars(model))
+    monkeypatch.setattr(device, "free_memory", lambda x: 100)
+    with pytest.raises(MemoryError, match="products of 5 columns.*Use fewer"):
+        model.fit(backend.put(X))
+    assert vars(model) == before
+
+
+def test_features_that_do_not_fit_there_are_refused(backend, monkeypatch):
+    images = backend.put(rng.random((20, 8, 8)))
+    model = ReceptiveFields(2, size=3, pool=2, random_state=0).fit(images)
+    monkeypatch.setattr(device, "free_memory", lambda x: 100)
+    with pytest.raises(MemoryError, match="features of 20 images, .* Transform fewer images"):
+        model.transform(images)
 
 
 def test_leverages_of_a_path_are_found_once_where_they_fit(backend, monkeypatch):

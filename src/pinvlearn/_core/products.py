@@ -11,7 +11,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
 from pinvlearn._core.blas import PANEL, add_gram, add_rows, device_panels
-from pinvlearn._core.device import home, is_device
+from pinvlearn._core.device import check_room, is_device
 from pinvlearn._core.factoring import add_outer
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
 
@@ -32,6 +32,22 @@ TILES = 16
 LANES, LANE_SIDE = 4, 1024
 """AᵀA is summed up by so many parts of the rows where it has at most so many columns, each in an
 array of its own; above, by panels of columns, which cost a tenth more but no memory [measured]."""
+
+SQUARES = 3
+"""Arrays of the size of the products that work on a device takes at the least: these, a copy with
+the ridge, and its factor, or eigenvectors."""
+
+FEWER = (
+    "Use fewer units or columns, free what else is there (torch: torch.cuda.empty_cache()), or "
+    "work on the host, with arrays of NumPy."
+)
+
+
+def square_on(like: Array, side: int, columns: int) -> Array:
+    """Zeros for the products of so many columns where `like` lives, if it has room to use them."""
+    what = f"products of {columns} columns, and a factor of them,"
+    check_room(like, SQUARES * side**2, what, FEWER)
+    return np.zeros((side, side), like=like)
 
 
 def times(A: Matrix, X: Array) -> Array:
@@ -184,7 +200,7 @@ def gram_entries(n: int) -> int:
 def _dense_gram(A: Array) -> Array:
     n = A.shape[1]
     if is_device(A):
-        G: Array = np.zeros((n, n), like=A)
+        G = square_on(A, n, n)
         add_gram(A, G)
         return mirror_lower(G)
     if not _worth_sharing(A.size * n // 2):
@@ -220,7 +236,8 @@ def _shifted_gram(A: Shifted) -> Array:
         G = add_outer(add_outer(G, -1.0, moved, right), -1.0, right, moved)
         if raw <= CANCELLED * np.trace(G):
             return G
-    G = np.zeros((A.shape[1], A.shape[1]), like=home(A.X))
+    n = A.shape[1]
+    G = square_on(A.X, n, n) if is_device(A.X) else np.zeros((n, n))
     for block in A.blocks():
         if is_device(G):
             add_gram(block.astype(np.float64, copy=False), G)

@@ -22,9 +22,9 @@ from pinvlearn._core.arrays import (
     well_laid,
 )
 from pinvlearn._core.blas import add_gram, add_rows
-from pinvlearn._core.device import check_room, home, is_device, to_host
+from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import add_outer, add_to_diagonal, is_definite
-from pinvlearn._core.products import gram, mirror_lower, times
+from pinvlearn._core.products import gram, mirror_lower, square_on, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.summaries.block import Block, wide_rows
 from pinvlearn.summaries.moments import Moments, panels
@@ -32,15 +32,6 @@ from pinvlearn.summaries.moments import Moments, panels
 ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
 """Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
 the product reads them, and as many as BLAS works on at a time anyway [measured]."""
-
-SQUARES = 3
-"""Arrays of the size of the products that a fit on a device takes at the least: these, a copy with
-the ridge, and its factor."""
-
-FEWER = (
-    "Fit fewer units, free what else is there (torch: torch.cuda.empty_cache()), or work on the "
-    "host, with arrays of NumPy."
-)
 
 Each: TypeAlias = Callable[[Callable[[slice], None], list[slice]], Iterable[None]]
 """each(function, slices) calls the function for every slice, by threads if it likes."""
@@ -335,9 +326,7 @@ class _DeviceSums:
     def __init__(self, block: Block) -> None:
         self.p, q = _widths(block)
         self.width, t = aligned(self.p), q - self.p
-        what = f"products of {self.p} columns, and a factor of them,"
-        check_room(block.X, SQUARES * self.width**2, what, FEWER)
-        self.HH = np.zeros((self.width, self.width), like=block.X)
+        self.HH = square_on(block.X, self.width, self.p)
         self.HT = np.zeros((self.width, t), like=block.X)
         self.TT = np.zeros((t, t), like=block.X)
         self._room: Array | None = None
