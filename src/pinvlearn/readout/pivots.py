@@ -24,6 +24,7 @@ from pinvlearn.readout.kernel import LIMIT, KernelTask, check_range
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
 from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
+from pinvlearn.summaries.moments import Moments
 
 FIRST_RANK, LAST_RANK, GAIN = 1024, 4096, 0.01
 """rank="auto" doubles from the first rank while the curve of generalised cross-validation promises
@@ -99,18 +100,30 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     rows = np.array(pivots.pivots, dtype=np.intp)
     if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
         F, rows = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp)
-    readout = solve(task.problem(F, task.score), Auto(), task.alpha)
+    problem = task.problem(F, task.score)
+    readout = solve(problem, Auto(), task.alpha)
     W = pivots.whitening() if pivots.pivots else np.ones((1, 1))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     readout = replace(readout, report=replace(readout.report, notes=notes))
     size = float(np.sqrt(pivots.total * pivots.taken))
     inner = float(np.sqrt(np.linalg.norm(W, 1) * np.linalg.norm(W, np.inf)))
-    fitted = (readout.coef.T @ F.T).T + readout.intercept  # F is in Fortran order
-    readout = _with_rounding(
-        readout, W @ readout.coef, _distances(task, fitted), size, inner / readout.smallest
-    )
+    if problem.formed is not None:
+        distances = _known_distances(problem.formed, readout.coef, readout.alpha * readout.coef)
+    else:
+        fitted = (readout.coef.T @ F.T).T + readout.intercept  # F is in Fortran order
+        distances = _distances(task, fitted)
+    readout = _with_rounding(readout, W @ readout.coef, distances, size, inner / readout.smallest)
     return PivotMachine(rows, W, readout)
+
+
+def _known_distances(moments: Moments, B: Array, penalised: Array) -> tuple[Array, Array]:
+    """`_distances` by the normal equations ZᵀZB + `penalised` = ZᵀY, without another pass.
+
+    ‖Y - ZB‖² is a difference, so it is known to the rounding of ‖Y‖².
+    """
+    rest = moments.squares - (B * (moments.C + penalised)).sum(axis=0)
+    return np.sqrt(rest.clip(min=EPS * moments.squares)), np.sqrt(moments.squares)
 
 
 def _distances(task: KernelTask, fitted: Array) -> tuple[Array, Array]:
@@ -307,8 +320,6 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
         report=replace(report, error=error, notes=notes),
         smallest=float(np.sqrt(factor.smallest)),
     )
-    # ‖Y - CB‖² by the normal equations, without another pass: to the square root of the rounding.
-    rest = moments.squares - (coef * (moments.C + alpha * penalised(coef))).sum(axis=0)
-    residual = np.sqrt(rest.clip(min=EPS * moments.squares))
+    distances = _known_distances(moments, coef, alpha * penalised(coef))
     size, inverse = float(np.sqrt(moments.magnitude)), 1.0 / readout.smallest
-    return _with_rounding(readout, coef, (residual, np.sqrt(moments.squares)), size, inverse)
+    return _with_rounding(readout, coef, distances, size, inverse)
