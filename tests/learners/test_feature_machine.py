@@ -294,6 +294,12 @@ def test_mistakes(ridge_of_two):
         FeatureMachineRegressor(gamma="scale").fit(X, y)
     with pytest.raises(ValueError, match="kernel='round'"):
         FeatureMachineRegressor(kernel="round").fit(X, y)
+    with pytest.raises(ValueError, match="n_kernels='loo': give an integer.*auto"):
+        FeatureMachineRegressor(n_kernels="loo").fit(X, y)
+    names = np.where(y > 0.0, "up", "down").astype(object)
+    names[7] = None
+    with pytest.raises(ValueError, match=r"y contains NaN: y\[7\] is None. Leave out rows"):
+        FeatureMachineClassifier().fit(X, names)
     model = FeatureMachineRegressor(max_rounds=0, random_state=0).fit(X, y)
     assert not hasattr(model, "partial_fit")
     before = model.predict(X)

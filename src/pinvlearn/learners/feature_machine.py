@@ -279,7 +279,10 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             max_centers=most,
         )
         if isinstance(self.n_kernels, str):
-            check_choice("n_kernels", self.n_kernels, ("auto",))
+            if self.n_kernels != "auto":
+                raise ValueError(
+                    f'n_kernels={self.n_kernels!r}: give an integer of at least 1, or "auto".'
+                )
             return budget
         return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n), alone=0)
 
