@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pinvlearn._core import cholesky
-from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norm, inverse_norms
+from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norms
 
 
 def definite(n, seed=0):
@@ -49,18 +49,9 @@ def test_diagonal_and_norms_of_the_inverse(small_tiles, n):
     left, right = np.random.default_rng(1).standard_normal((2, n))
     factor_lower(A)
     np.testing.assert_allclose(inverse_diagonal(A), np.diagonal(inverse), rtol=1e-11)
-    expected = np.linalg.norm(inverse - np.outer(left, right), axis=0)
-    np.testing.assert_allclose(inverse_norms(A, left, right), expected, rtol=1e-10)
-
-
-@pytest.mark.parametrize("gap", [1.0, 1.5, 2.0, 4.0, 100.0])
-def test_norm_of_the_inverse_is_no_less_and_at_most_twice_as_large(gap):
-    n = 400
-    Q, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((n, n)))
-    values = np.append(np.linspace(1.0, 3.0, n - 1), 1.0 / gap)
-    A = np.asfortranarray((Q * values) @ Q.T)
-    factor_lower(A)
-    assert gap <= inverse_norm(A) <= 2.0 * gap * (1.0 + 1e-12)
+    ratio = inverse_norms(A, left, right)
+    ratio /= np.linalg.norm(inverse - np.outer(left, right), axis=0)
+    assert 1.0 <= ratio.min() <= ratio.max() <= 3.0
 
 
 def test_the_number_of_threads_changes_no_bit(small_tiles, monkeypatch):

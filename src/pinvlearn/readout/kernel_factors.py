@@ -14,7 +14,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas, lapack
-from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norm, inverse_norms
+from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norms
 from pinvlearn._core.products import mirror_lower
 from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
 from pinvlearn.readout.problem import EPS
@@ -184,38 +184,14 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     freedom, total = inverse_diagonal(L), float(root @ ones)
     share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
     freedom -= ones * share
-    moved = _moved_by_noise(L, rows, noise, alpha, smallest, weights, freedom, (ones, share))
+    # a bound on the norms of the inverse's columns, and an estimate where it is not enough
+    columns = np.sqrt(freedom.clip(min=0.0) / smallest)
+    moved = moved_by_noise(noise, alpha, columns, weights, freedom)
+    if (moved > TOLERANCE * np.abs(rows.targets).max(axis=0)).any():
+        columns = np.minimum(columns, inverse_norms(L, ones, share))
+        moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)
-
-
-def _moved_by_noise(
-    L: Array,
-    rows: KernelRows,
-    noise: float,
-    alpha: float,
-    smallest: float,
-    weights: Array,
-    freedom: Array,
-    intercept: tuple[Array, Array],
-) -> Array:
-    """How far an error of K may move what is left out, as far as it takes to tell.
-
-    The columns of the inverse have norms of at most the root of their diagonal entry times the
-    2-norm of the inverse: by its 1-norm, which is known and up to √n times as large; where that is
-    not enough by its 2-norm itself, 80n² flops; and last they are computed, n³ flops.
-    """
-    enough = TOLERANCE * np.abs(rows.targets).max(axis=0)
-    moved = enough
-    for columns in (
-        lambda: np.sqrt(freedom.clip(min=0.0) / smallest),
-        lambda: np.sqrt(freedom.clip(min=0.0) * inverse_norm(L)),
-        lambda: inverse_norms(L, *intercept),
-    ):
-        moved = moved_by_noise(noise, alpha, columns(), weights, freedom)
-        if (moved <= enough).all():
-            break
-    return moved
 
 
 def _refined(A: Array, L: Array, shift: Array, both: Array, solved: Array) -> tuple[Array, float]:
