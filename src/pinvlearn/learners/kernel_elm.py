@@ -75,7 +75,7 @@ class _KernelELM(SeveralWidths):
         Width of "rbf" (exp(-gamma·‖x - z‖₂²)), "laplacian" (1-norm) and "exponential" (2-norm, not
         squared), factor of "poly" and "sigmoid".  "scale" is 1 / (n_features·X.var()).  Of a list,
         or for "auto" seven widths from 0.1 to 4 times the median distance of rows, leave-one-out
-        chooses one; from 700 rows on seven widths cost about half as much as seven fits.""",
+        chooses one; from 700 rows on seven cost half to three quarters of seven fits.""",
         "degree": """
     degree : float, default=3
         Of "poly".""",

@@ -38,7 +38,7 @@ class _RBFNetwork(SeveralWidths, SelfSizing):
     gamma : "scale", float, list or "auto", default="scale"
         Width of the kernel.  "scale" is 1 / (n_features·X.var()).  Of a list, or for "auto" seven
         widths from 0.1 to 4 times the median distance of rows, leave-one-out chooses one, together
-        with `alpha`; from 700 rows on seven widths cost about half as much as seven fits.""",
+        with `alpha`; from 700 rows on seven cost half to three quarters of seven fits.""",
         "centers": """
     centers : {"random", "kmeans", "leverage", "rpcholesky"} or array of shape \
             (n_kernels, n_features), default="random"
