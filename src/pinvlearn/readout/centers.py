@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.device import home
 from pinvlearn.readout.kernel import KernelTask, solve_part
 from pinvlearn.readout.losses import Judge
 from pinvlearn.readout.pivots import solve_pivots
@@ -34,7 +35,7 @@ def fewer_rows_do_better(task: KernelTask, rows: int, centers: int, judge: Judge
     first = np.arange(rows)
     alone = solve_part(task.K(first, first), lambda others: task.K(others, first), first, task)
     spread = solve_pivots(task, centers, "rpcholesky").readout
-    w: Array = np.ones(task.n) if task.weights is None else task.weights
+    w: Array = np.ones(task.n, like=home(task.Y)) if task.weights is None else task.weights
 
     def loss(readout: Readout) -> float:
         assert readout.leave_one_out is not None

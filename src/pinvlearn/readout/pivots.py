@@ -15,6 +15,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, slices
 from pinvlearn._core.blas import lapack
+from pinvlearn._core.device import home
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
@@ -60,7 +61,8 @@ def solve_randomized(
 
     F, (approximation, U, D), why = _grown(task, rank, sample)
     if not len(D):  # the kernel is zero on all rows
-        F, U, D = np.zeros((task.n, 1)), np.zeros((task.n, 1)), np.ones(1)
+        F = U = np.zeros((task.n, 1), like=home(task.Y))
+        D = np.ones(1)
     readout = solve(task.problem(F, task.score), Auto(), task.alpha)
     if consistent:
         coef = (U / np.sqrt(D)) @ readout.coef
@@ -87,7 +89,9 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     uniform = name == "nystroem"
     pivots = Pivots(task.K, task.streams[0], uniform=uniform)
     check_range(pivots.diagonal)
-    if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
+    on_host = home(task.Y) is None  # elsewhere nothing is solved in the memory of the columns
+    known = uniform and on_host and rank is not None and task.score is None
+    if known and rank is not None and isinstance(task.alpha, float):
         solved = _from_columns(task, pivots, rank, task.alpha)
         if solved is not None:
             return solved
@@ -99,10 +103,10 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     F, _, why = _grown(task, rank, grow)
     rows = np.array(pivots.pivots, dtype=np.intp)
     if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
-        F, rows = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp)
+        F, rows = np.zeros((task.n, 1), like=home(task.Y)), np.zeros(1, dtype=np.intp)
     problem = task.problem(F, task.score)
     readout = solve(problem, Auto(), task.alpha)
-    W = pivots.whitening() if pivots.pivots else np.ones((1, 1))
+    W = pivots.whitening() if pivots.pivots else np.ones((1, 1), like=home(F))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     readout = replace(readout, report=replace(readout.report, notes=notes))
@@ -128,7 +132,7 @@ def _known_distances(moments: Moments, B: Array, penalised: Array) -> tuple[Arra
 
 def _distances(task: KernelTask, fitted: Array) -> tuple[Array, Array]:
     """Weighted norms of the targets minus what was fitted, and minus their means."""
-    w = np.ones(task.n) if task.weights is None else task.weights
+    w = np.ones(task.n, like=home(task.Y)) if task.weights is None else task.weights
     mean = np.average(task.Y, axis=0, weights=w) if task.intercept else 0.0
     root = np.sqrt(w)[:, None]
     return norms_of(root * (task.Y - fitted)), norms_of(root * (task.Y - mean))

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.progress import told
 from pinvlearn._core.threads import share_out
@@ -138,7 +139,7 @@ class Trial:
 
     def _judge_by(self, views: Sequence[View]) -> None:
         self._views = views
-        self.weights = np.concatenate([(view.others or view.sample).w for view in views])
+        self.weights = np.concatenate([to_host((v.others or v.sample).w) for v in views])
         self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
 
     def first(self, count: int) -> Trial:
@@ -158,7 +159,7 @@ class Trial:
             try:
                 numbers = range(len(self._views))
                 parts = [self._errors_of(number, widths, alpha) for number in numbers]
-                self._errors[key] = np.concatenate(parts)
+                self._errors[key] = np.concatenate([to_host(part) for part in parts])
             except np.linalg.LinAlgError:
                 self._errors[key] = np.full(len(self.weights), np.inf)
         return self._errors[key]
@@ -222,7 +223,9 @@ def _exponents(kernel: str, X: Array, Z: Array) -> Array:
 
 
 def _exponents_within(kernel: str, X: Array) -> Array:
-    """The same of all pairs of rows of one set, half of which are computed."""
+    """The same of all pairs of rows of one set, half of which are computed on the host."""
+    if is_device(X):
+        return _exponents(kernel, X, X)
     E: Array = np.empty((len(X), len(X)))
     for rows in slices(0, len(X), STRIP):
         E[rows, : rows.stop] = _exponents(kernel, X[rows], X[: rows.stop])
@@ -233,10 +236,11 @@ def _mean_kernel(
     exponents: Sequence[Array], gammas: Sequence[float], *, symmetric: bool = False
 ) -> Array:
     """The mean of the kernels' values; of a symmetric matrix half of them are computed."""
-    total: Array = np.empty(exponents[0].shape)
+    total: Array = np.empty(exponents[0].shape, like=home(exponents[0]))
+    symmetric = symmetric and not is_device(total)
 
     def fill(rows: slice) -> None:
-        columns = slice(0, rows.stop if symmetric else None)
+        columns = slice(0, rows.stop if symmetric else total.shape[1])
         values = [E[rows, columns] * gamma for E, gamma in zip(exponents, gammas, strict=True)]
         for K in values:
             np.exp(np.maximum(K, LOWEST, out=K), out=K)
@@ -244,7 +248,8 @@ def _mean_kernel(
             values[0] += more
         total[rows, columns] = values[0] if len(values) == 1 else values[0] / len(values)
 
-    share_out(fill, [(rows,) for rows in slices(0, len(total), CHUNK)])
+    height = len(total) if is_device(total) else CHUNK
+    share_out(fill, [(rows,) for rows in slices(0, len(total), height)])
     return mirror_lower(total) if symmetric else total
 
 
