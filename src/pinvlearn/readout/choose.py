@@ -61,6 +61,9 @@ PROBES = 4
 """Random signs by which the trace of a matrix is estimated: to a few percent of what a guess needs
 where it has thousands of columns."""
 
+SOME_ROWS = 500
+"""Rows that are left out to guess which alphas are worth the whole: the same as for log-loss."""
+
 TIE = 1e-6
 """Scores that differ by less than this part are equal."""
 
@@ -500,6 +503,15 @@ def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:
         rest = np.square(Z).sum(axis=1) - np.square(Z @ spectral.V).sum(axis=1)
         reach += rest.clip(min=0.0) / alpha
     return reach
+
+
+def guess(problem: Problem, factor: Spectral, alphas: Array) -> Array:
+    """Scores of the alphas by a few rows left out or, where none are to be, without any."""
+    some = None if problem.score is None else problem.rows_at_hand.some(SOME_ROWS)
+    if problem.score is None or some is None:
+        return generalised_cross_validation(problem, factor, alphas)
+    few = replace(problem, rows=some, summary=None)
+    return _by_leverages(few, factor, alphas, problem.score)[0].verdict.scores
 
 
 def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:

@@ -31,10 +31,17 @@ from pinvlearn.readout.choose import (
     smallest_root,
 )
 from pinvlearn.readout.extended import left_out_again, scale_of
-from pinvlearn.readout.factors import Factor, Refinable
+from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Verdict
-from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
+from pinvlearn.readout.solvers import (
+    LEVERAGE_TOLERANCE,
+    LIMIT,
+    TOLERANCE,
+    Solver,
+    leverages_are_cheap,
+    needs_of,
+)
 
 MAX_REFINEMENTS = 4
 
@@ -247,11 +254,11 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     smallest = alphas.min()
     if problem.rows is None and len(alphas) > 1:
         alphas, notes = _within_digits(factor, alphas, limit)
-    scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+    scores, left_out, best, found, own = _chosen(problem, factor, alphas, watch)
     if problem.sums_alone and len(alphas) > 1 and found.error > limit:
         # Rows that could be read again did not help: the best of what needs none.
         alphas, notes = _within_digits(factor, alphas, limit)
-        scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+        scores, left_out, best, found, own = _chosen(problem, factor, alphas, watch)
     chosen = float(alphas[best])
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
     unrefined = quality.shifted and problem.rows is None
@@ -264,8 +271,9 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     if left_out is not None:
         accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
+            kept = left_out if own is factor else replace(left_out, free=None)
             predictions, moved, Y, w = held_out(
-                problem, factor, left_out, best, chosen, found.coef, accuracy
+                problem, own, kept, best, chosen, found.coef, accuracy
             )
     notes += found.notes
     if left_out is not None and left_out.judged is not None:
@@ -310,12 +318,14 @@ def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, 
 
 
 class Chosen(NamedTuple):
-    """Scores of the alphas and what they come from, which alpha is best, and its solution."""
+    """Scores of the alphas and what they come from, which alpha is best, its solution, and the
+    factor from which that comes."""
 
     scores: Array | None
     left_out: LeftOut | None
     best: int
     found: Refined
+    own: Factor
 
 
 def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -> Chosen:
@@ -324,8 +334,25 @@ def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -
         scores, left_out = _judged(problem, factor, alphas)
     squares = None if left_out is None else left_out.verdict.squares
     best = 0 if scores is None else best_of(scores, alphas, squares)
+    chosen = float(alphas[best])
     with watch("coef"):
-        return Chosen(scores, left_out, best, refined(problem, factor, float(alphas[best])))
+        own = factor if left_out is None else _of_one(problem, factor, left_out, chosen)
+        return Chosen(scores, left_out, best, refined(problem, own, chosen), own)
+
+
+def _of_one(problem: Problem, factor: Factor, left_out: LeftOut, alpha: float) -> Factor:
+    """The factor of ZᵀZ + alpha by itself, where eigenvectors may have lost digits that rows need.
+
+    They err by some ten times as much as a Cholesky factor of the same sums, which is enough to
+    tell alphas apart; the one that is chosen then costs mp² flops more.
+    """
+    spectral = factor.spectral
+    if spectral is None or not spectral.noise or left_out.predictions is not None:
+        return factor
+    if leverages_are_cheap(problem) or factor.error(alpha) <= LEVERAGE_TOLERANCE:
+        return factor
+    one = CholeskyFactor(problem.moments, factor.center)
+    return one if one.exists(alpha) else factor
 
 
 def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:
