@@ -7,7 +7,9 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.metrics import accuracy_score
 
 import pinvlearn
+from matrices import with_spectrum
 from oracles import generalised_cross_validation, leave_one_out
+from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout import choose, solvers
 from pinvlearn.readout.choose import (
     TIE,
@@ -18,6 +20,8 @@ from pinvlearn.readout.choose import (
     settled,
     validation,
 )
+from pinvlearn.readout.factors import CholeskyFactor
+from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.scoring import MSE, judged, part_of
 
 ROWS = 45
@@ -387,3 +391,15 @@ def test_few_entries_in_many_columns_are_searched(fit_scoring, weighted, monkeyp
     np.testing.assert_allclose(searched.coef_, whole.coef_, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(searched.loo_predictions_, whole.loo_predictions_, atol=1e-6)
     assert searched.corrected_score_ <= searched.best_score_ + 1e-12
+
+
+def test_some_rows_tell_whether_smaller_ridges_are_better():
+    rng = np.random.default_rng(0)
+    H = with_spectrum(600, 30, np.geomspace(1.0, 1e-5, 30))
+    coef = np.linalg.pinv(H) @ rng.standard_normal((600, 1))
+    for noise, smaller in ((0.0, True), (1.0, False)):
+        Y = H @ coef + noise * rng.standard_normal((600, 1))
+        rows = rows_in_memory(lambda X: X, H, Y, None, 30, 1)
+        problem = Problem(rows, True, MSE)
+        factor = CholeskyFactor(problem.moments, problem.center(problem.moments))
+        assert choose.wants_less(problem, factor, 1e-8) is smaller

@@ -62,7 +62,7 @@ PROBES = 4
 where it has thousands of columns."""
 
 SOME_ROWS = 500
-"""Rows that are left out to guess which alphas are worth the whole: the same as for log-loss."""
+"""Rows by which is guessed what is worth the work of all: as many as temperatures begin with."""
 
 TIE = 1e-6
 """Scores that differ by less than this part are equal."""
@@ -505,13 +505,16 @@ def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:
     return reach
 
 
-def guess(problem: Problem, factor: Spectral, alphas: Array) -> Array:
-    """Scores of the alphas by a few rows left out or, where none are to be, without any."""
-    some = None if problem.score is None else problem.rows_at_hand.some(SOME_ROWS)
-    if problem.score is None or some is None:
-        return generalised_cross_validation(problem, factor, alphas)
-    few = replace(problem, rows=some, summary=None)
-    return _by_leverages(few, factor, alphas, problem.score)[0].verdict.scores
+def wants_less(problem: Problem, factor: Factor, alpha: float) -> bool:
+    """Whether some rows, left out, are predicted better with a ridge of alpha than with ten times
+    that: the best is then likely to be smaller still."""
+    assert problem.score is not None
+    few = replace(problem, rows=problem.rows_at_hand.some(SOME_ROWS))
+    less, more = (
+        _by_leverages(few, factor, np.array([ridge]), problem.score)[0].verdict.scores[0]
+        for ridge in (alpha, 10.0 * alpha)
+    )
+    return bool(less > more)
 
 
 def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:

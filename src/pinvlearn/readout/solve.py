@@ -39,7 +39,6 @@ from pinvlearn.readout.solvers import (
     LIMIT,
     TOLERANCE,
     Solver,
-    leverages_are_cheap,
     needs_of,
 )
 
@@ -334,25 +333,33 @@ def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -
         scores, left_out = _judged(problem, factor, alphas)
     squares = None if left_out is None else left_out.verdict.squares
     best = 0 if scores is None else best_of(scores, alphas, squares)
-    chosen = float(alphas[best])
+    chosen, own = float(alphas[best]), factor
     with watch("coef"):
-        own = factor if left_out is None else _of_one(problem, factor, left_out, chosen)
-        return Chosen(scores, left_out, best, refined(problem, own, chosen), own)
+        found = refined(problem, factor, chosen)
+        if left_out is not None and found.first_error > LEVERAGE_TOLERANCE:
+            own, first_error = _of_one(problem, factor, left_out, chosen, found)
+            found = found._replace(first_error=first_error)
+        return Chosen(scores, left_out, best, found, own)
 
 
-def _of_one(problem: Problem, factor: Factor, left_out: LeftOut, alpha: float) -> Factor:
-    """The factor of ZᵀZ + alpha by itself, where eigenvectors may have lost digits that rows need.
+def _of_one(
+    problem: Problem, factor: Factor, left_out: LeftOut, alpha: float, found: Refined
+) -> tuple[Factor, float]:
+    """The factor of ZᵀZ + alpha by itself, where eigenvectors have lost digits that leverages need.
 
-    They err by some ten times as much as a Cholesky factor of the same sums, which is enough to
-    tell alphas apart; the one that is chosen then costs mp² flops more.
+    They err by some ten times as much as a Cholesky factor of the same sums [measured], which is
+    enough to tell alphas apart; the one that is chosen then costs mp² flops more.  How far its
+    solution is from the refined one, in the norm of the predictions, is its first error.
     """
     spectral = factor.spectral
     if spectral is None or not spectral.noise or left_out.predictions is not None:
-        return factor
-    if leverages_are_cheap(problem) or factor.error(alpha) <= LEVERAGE_TOLERANCE:
-        return factor
+        return factor, found.first_error
     one = CholeskyFactor(problem.moments, factor.center)
-    return one if one.exists(alpha) else factor
+    if found.error > TOLERANCE or not one.exists(alpha):
+        return factor, found.first_error
+    R, size = np.triu(one.upper(alpha)), abs(float(np.sum(found.coef * factor.rhs)))
+    length = float(np.linalg.norm(R @ (one.coef(alpha) - found.coef)))
+    return one, length / max(float(np.sqrt(size)), 1e-150)
 
 
 def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:

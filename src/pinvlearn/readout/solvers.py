@@ -15,7 +15,7 @@ import numpy as np
 from pinvlearn._core.arrays import f_ordered
 from pinvlearn._core.checks import count_or_share, is_share, whole_number
 from pinvlearn._core.device import device_name, free_memory, to_host
-from pinvlearn._core.factoring import svd
+from pinvlearn._core.factoring import right_svd, svd
 from pinvlearn._core.machine import available_memory
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import absolute, range_basis
@@ -26,9 +26,10 @@ from pinvlearn.readout.choose import (
     Alpha,
     as_path,
     best_of,
-    guess,
+    generalised_cross_validation,
     guessed_scores,
     inverted,
+    wants_less,
 )
 from pinvlearn.readout.factors import (
     CholeskyFactor,
@@ -38,7 +39,7 @@ from pinvlearn.readout.factors import (
     spectral_from_moments,
     spectral_from_rows,
 )
-from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.whitening import whitened_triangle
 from pinvlearn.summaries import Gram, Summary, Triangle
 from pinvlearn.summaries.products import SQUARES
@@ -61,9 +62,12 @@ REFINABLE = 1.0
 """Largest bound on the first error from which `auto` tries refinement for one alpha.  The bound is
 far from sharp; whether refinement converged is measured."""
 
-HOPELESS = 300.0 * LEVERAGE_TOLERANCE
-"""The same bound for a whole path, where a wrong guess costs a leave-one-out.  What is measured is
-160 to 3000 times smaller than the bound [measured on eight sets of kernels]."""
+HOPELESS = 1e-2
+"""The same bound for a whole path, where a wrong guess costs a leave-one-out."""
+
+EDGE = 300.0 * LEVERAGE_TOLERANCE
+"""The same bound where leverages matter: what is measured of a Cholesky factor is 160 to 3000 times
+smaller [measured on eight sets of kernels]."""
 
 
 LIMIT = 1e-2
@@ -398,9 +402,9 @@ class WhitenedQR:
             return QR().factor(problem, alpha)
         (R, QY, center), noise = found
         with watch("svd"):
-            U, s, Vt = svd(R)
+            UY, s, Vt = right_svd(R, QY)
         rcond = default_rcond(problem.shape, float)
-        factor = Spectral(Vt.T, s, s[:, None] * (U.T @ QY), center, rcond, noise)
+        factor = Spectral(Vt.T, s, s[:, None] * UY, center, rcond, noise)
         return factor, Report("qr", "Cholesky-QR of whitened rows, SVD of R", 2, seconds=watch)
 
 
@@ -558,10 +562,18 @@ class Auto:
             searched = self._searched(problem, alpha)
             if searched is not None:
                 return searched
+            edge = None if strict else self._edge(problem, alpha)
+            if edge is not None:
+                reason = f"ridges below {edge:.2g} look best, beyond the digits of a Gram matrix"
+                return _because(self._of_rows(problem, alpha).factor(problem, alpha), reason)
             factored = GramSVD().factor(problem, alpha)
             spectral, alphas = factored[0], as_path(alpha, factored[0])
-            likely = float(alphas[best_of(guess(problem, spectral, alphas), alphas)])
-            if spectral.error(likely) <= (TOLERANCE if strict else HOPELESS):
+            likely = float(
+                alphas[best_of(generalised_cross_validation(problem, spectral, alphas), alphas)]
+            )
+            # Where rows are left out, they have been asked.
+            limit = TOLERANCE if strict else HOPELESS if problem.score is None else np.inf
+            if spectral.error(likely) <= limit:
                 return _because(factored, "one factor for the whole path")
             reason = f"ridges near {likely:.2g} look best, beyond the digits of a Gram matrix"
             return _because(self._of_rows(problem, alpha).factor(problem, alpha), reason)
@@ -583,6 +595,21 @@ class Auto:
         ridge = alpha is None or float(np.min(alpha)) > 0.0
         whiten = ridge and self.rcond is None and not leverages_are_cheap(problem)
         return WhitenedQR() if whiten else QR(self.rcond)
+
+    def _edge(self, problem: Problem, alpha: Alpha) -> float | None:
+        """The least ridge within the digits of sums, where rows left out want a smaller one.
+
+        Two Cholesky factors and some rows tell, before anything is decomposed.  None also where
+        that cannot be asked, and where no ridge of the path is smaller.
+        """
+        if problem.score is None or not problem.can_whiten:
+            return None
+        moments = problem.moments
+        factor = CholeskyFactor(moments, problem.center(moments))
+        least, edge = float(as_path(alpha, factor).min()), EPS * moments.magnitude / EDGE
+        if edge <= least or (factor.exists(least) and factor.error(least) <= EDGE):
+            return None
+        return edge if wants_less(problem, factor, edge) else None
 
     def _searched(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report] | None:
         """An inverse for each ridge near the best, of rows with few entries in many columns."""
