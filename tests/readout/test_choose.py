@@ -7,7 +7,6 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.metrics import accuracy_score
 
 import pinvlearn
-from matrices import with_spectrum
 from oracles import generalised_cross_validation, leave_one_out
 from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout import choose, solvers
@@ -393,13 +392,14 @@ def test_few_entries_in_many_columns_are_searched(fit_scoring, weighted, monkeyp
     assert searched.corrected_score_ <= searched.best_score_ + 1e-12
 
 
-def test_some_rows_tell_whether_smaller_ridges_are_better():
-    rng = np.random.default_rng(0)
-    H = with_spectrum(600, 30, np.geomspace(1.0, 1e-5, 30))
-    coef = np.linalg.pinv(H) @ rng.standard_normal((600, 1))
-    for noise, smaller in ((0.0, True), (1.0, False)):
-        Y = H @ coef + noise * rng.standard_normal((600, 1))
-        rows = rows_in_memory(lambda X: X, H, Y, None, 30, 1)
-        problem = Problem(rows, True, MSE)
-        factor = CholeskyFactor(problem.moments, problem.center(problem.moments))
-        assert choose.wants_less(problem, factor, 1e-8) is smaller
+def test_some_rows_are_left_out_of_the_fit_to_all(monkeypatch):
+    X, y = make_regression(60, 5, noise=1.0, random_state=0)
+    alphas, Y = np.array([1e-3, 1.0]), y[:, None]
+    problem = Problem(rows_in_memory(lambda X: X, X, Y, None, 5, 1), True, MSE)
+    factor = CholeskyFactor(problem.moments, problem.center(problem.moments))
+    monkeypatch.setattr(choose, "SOME_ROWS", 7)
+    some = np.linspace(0, 59, 7).astype(int)  # evenly spread
+    expected = [-np.mean((leave_one_out(X, Y, a) - Y)[some] ** 2) for a in alphas]
+    for one, score in zip(alphas, expected, strict=True):
+        found = choose.left_out_of_some(problem, factor, np.array([one]))
+        np.testing.assert_allclose(found, [score], rtol=1e-8)

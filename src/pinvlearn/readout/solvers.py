@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from pinvlearn._core.arrays import f_ordered
+from pinvlearn._core.arrays import Array, f_ordered
 from pinvlearn._core.checks import count_or_share, is_share, whole_number
 from pinvlearn._core.device import device_name, free_memory, to_host
 from pinvlearn._core.factoring import right_svd, svd
@@ -29,7 +29,7 @@ from pinvlearn.readout.choose import (
     generalised_cross_validation,
     guessed_scores,
     inverted,
-    wants_less,
+    left_out_of_some,
 )
 from pinvlearn.readout.factors import (
     CholeskyFactor,
@@ -39,7 +39,7 @@ from pinvlearn.readout.factors import (
     spectral_from_moments,
     spectral_from_rows,
 )
-from pinvlearn.readout.problem import EPS, Problem
+from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.whitening import whitened_triangle
 from pinvlearn.summaries import Gram, Summary, Triangle
 from pinvlearn.summaries.products import SQUARES
@@ -562,18 +562,9 @@ class Auto:
             searched = self._searched(problem, alpha)
             if searched is not None:
                 return searched
-            edge = None if strict else self._edge(problem, alpha)
-            if edge is not None:
-                reason = f"ridges below {edge:.2g} look best, beyond the digits of a Gram matrix"
-                return _because(self._of_rows(problem, alpha).factor(problem, alpha), reason)
             factored = GramSVD().factor(problem, alpha)
-            spectral, alphas = factored[0], as_path(alpha, factored[0])
-            likely = float(
-                alphas[best_of(generalised_cross_validation(problem, spectral, alphas), alphas)]
-            )
-            # Where rows are left out, they have been asked.
-            limit = TOLERANCE if strict else HOPELESS if problem.score is None else np.inf
-            if spectral.error(likely) <= limit:
+            likely = self._beyond(problem, factored[0], as_path(alpha, factored[0]))
+            if likely is None:
                 return _because(factored, "one factor for the whole path")
             reason = f"ridges near {likely:.2g} look best, beyond the digits of a Gram matrix"
             return _because(self._of_rows(problem, alpha).factor(problem, alpha), reason)
@@ -596,20 +587,20 @@ class Auto:
         whiten = ridge and self.rcond is None and not leverages_are_cheap(problem)
         return WhitenedQR() if whiten else QR(self.rcond)
 
-    def _edge(self, problem: Problem, alpha: Alpha) -> float | None:
-        """The least ridge within the digits of sums, where rows left out want a smaller one.
+    def _beyond(self, problem: Problem, factor: Spectral, alphas: Array) -> float | None:
+        """The ridge that is likely to be chosen, where it is beyond the factor's digits.
 
-        Two Cholesky factors and some rows tell, before anything is decomposed.  None also where
-        that cannot be asked, and where no ridge of the path is smaller.
+        Some rows left out tell, before all of them are.  Where they cannot be asked, or all are
+        cheap, generalised cross-validation guesses.
         """
-        if problem.score is None or not problem.can_whiten:
+        strict = problem.score is not None and leverages_are_cheap(problem)
+        ask = problem.score is not None and problem.can_whiten and not strict
+        limit = TOLERANCE if strict else EDGE if ask else HOPELESS
+        if factor.error(float(alphas.min())) <= limit:
             return None
-        moments = problem.moments
-        factor = CholeskyFactor(moments, problem.center(moments))
-        least, edge = float(as_path(alpha, factor).min()), EPS * moments.magnitude / EDGE
-        if edge <= least or (factor.exists(least) and factor.error(least) <= EDGE):
-            return None
-        return edge if wants_less(problem, factor, edge) else None
+        guessed = left_out_of_some if ask else generalised_cross_validation
+        likely = float(alphas[best_of(guessed(problem, factor, alphas), alphas)])
+        return None if factor.error(likely) <= limit else likely
 
     def _searched(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report] | None:
         """An inverse for each ridge near the best, of rows with few entries in many columns."""
