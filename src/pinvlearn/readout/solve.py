@@ -129,7 +129,8 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     factor, report = (decomposing(problem) if decomposing else solver).factor(problem, alpha)
     watch, alphas = Stopwatch(report.seconds), as_path(alpha, factor)
     with watch("choice"):
-        left_out = leave_one_out(problem, factor, alphas, replace(problem.score, each_target=True))
+        score = replace(problem.score, each_target=True)
+        left_out = replace(leave_one_out(problem, factor, alphas, score), outputs=None)
         scores = left_out.verdict.scores.reshape(-1, len(alphas))
         best = np.array([best_of(own, alphas) for own in scores])
     Y = problem.rows_at_hand.Y
@@ -269,6 +270,8 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
             kept = left_out if own is factor else replace(left_out, free=None)
+            if found.notes:  # the coefficients are others than those that were judged
+                kept = replace(kept, outputs=None)
             predictions, moved, Y, w = held_out(
                 problem, own, kept, best, chosen, found.coef, accuracy
             )
