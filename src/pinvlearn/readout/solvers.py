@@ -66,8 +66,8 @@ HOPELESS = 1e-2
 """The same bound for a whole path, where a wrong guess costs a leave-one-out."""
 
 EDGE = 1000.0 * LEVERAGE_TOLERANCE
-"""The same bound where leverages matter.  What is measured of the chosen ridge's own Cholesky factor
-is 130 to 1600 times smaller [measured on kernels], and guesses are mostly below what is chosen."""
+"""The same bound where leverages matter.  What is measured of the chosen ridge's own factor is 130
+to 1600 times smaller [measured on kernels], and guesses are mostly below what is chosen."""
 
 
 LIMIT = 1e-2
