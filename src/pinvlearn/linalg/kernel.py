@@ -20,8 +20,10 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, squared_norm
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.blas import call, lapack
 from pinvlearn._core.checks import number
+from pinvlearn._core.products import SHARED_WORK, TILES
+from pinvlearn._core.threads import share_out, spans
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 
@@ -231,13 +233,22 @@ class Pivots:
         for start in range(0, block.shape[1], TILE):
             tile = self._rows[start : start + TILE]
             block[:, start : start + TILE] = self.K(chosen, tile)
+        n, width = block.shape[1], len(block)
+        tiles = spans(n, TILES if new * width * n >= SHARED_WORK else 1)
+        earlier = np.ascontiguousarray(self._Ft[:old, chosen].T)
+
+        def subtract(first: int, last: int) -> None:
+            block[:, first:last] -= earlier @ self._Ft[:old, first:last]
+
         if old:
-            earlier = np.asfortranarray(self._Ft[:old, chosen])
-            blas("gemm", block)(
-                -1.0, self._Ft[:old].T, earlier, beta=1.0, c=block.T, overwrite_c=True
-            )
-        corner = _lower_factor(block[:, chosen])
-        blas("trsm", block)(1.0, corner, block.T, side=1, lower=1, trans_a=1, overwrite_b=True)
+            share_out(subtract, tiles)
+        corner = np.asfortranarray(_lower_factor(block[:, chosen]))
+
+        def solve(first: int, last: int) -> None:
+            part = block[:, first:last]
+            call("dtrsm", "R", "L", "T", "N", last - first, width, 1.0, corner, width, part, n)
+
+        share_out(solve, tiles)
         self.pivots.extend(int(i) for i in chosen)
         self.diagonal -= np.einsum("ij,ij->j", block, block)
         self.diagonal[chosen] = 0.0
