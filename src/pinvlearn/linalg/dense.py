@@ -13,7 +13,7 @@ from pinvlearn._core.arrays import Array, Matrix, f_ordered, is_sparse, to_dense
 from pinvlearn._core.device import is_device, moved_to, to_host
 from pinvlearn._core.factoring import qr, svd
 from pinvlearn._core.products import gram, product
-from pinvlearn._core.threads import lapack_threads
+from pinvlearn._core.threads import lapack_threads, one_blas_thread
 from pinvlearn.linalg.orthonormal import column_norms, leading_eigen, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed
@@ -168,10 +168,11 @@ def rotated(W: Array, V: Array) -> tuple[Array, Array, Array]:
     Near singular vectors the columns of W are nearly orthogonal, with norms near the singular
     values, which is where column-scaled Cholesky-QR is at its best.
     """
-    Q, R = thin_qr(f_ordered(W))
-    Q, R_again = thin_qr(Q)
-    X, s, Yt = svd(R_again @ R, full=True)
-    return Q @ X, to_host(s), Yt @ V.T
+    with one_blas_thread():  # panels, on which BLAS's threads would wait for each other
+        Q, R = thin_qr(f_ordered(W))
+        Q, R_again = thin_qr(Q)
+        X, s, Yt = svd(R_again @ R, full=True)
+        return product(Q, X), to_host(s), Yt @ V.T
 
 
 def left_vectors(A: Matrix, V: Array) -> Array:
