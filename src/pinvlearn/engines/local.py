@@ -19,6 +19,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
 from pinvlearn._core.device import home
+from pinvlearn._core.products import SHARED_WORK
 from pinvlearn._core.progress import Rate, progress, told
 from pinvlearn._core.threads import ahead, in_threads
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
@@ -158,8 +159,13 @@ def rows_in_memory(
 
 
 def rows_of_block(block: Block, n_jobs: int | None = None) -> BlockRows:
-    """The rows of a block that is in memory."""
-    return BlockRows(lambda: (block,), block.schema, 1 if block.on_device else n_jobs)
+    """The rows of a block that is in memory.
+
+    Sums of few rows and features are not shared out: two threads that take turns with Python's
+    lock lose more time by it than the second saves.
+    """
+    small = len(block) * block.schema.n_columns**2 < SHARED_WORK
+    return BlockRows(lambda: (block,), block.schema, 1 if block.on_device or small else n_jobs)
 
 
 class Reader:

@@ -57,6 +57,13 @@ def check_names(X: Any) -> None:
 
 def raw_columns(X: Any) -> list[RawColumn]:
     """The columns of a data frame, or of a two-dimensional array."""
+    if narwhals.dependencies.is_pandas_dataframe(X) and (X.dtypes == np.float64).all():
+        values = np.asfortranarray(X.to_numpy())  # all at once, for there may be many
+        gaps = np.isnan(values)
+        return [
+            RawColumn(str(name), values[:, j], gaps[:, j], False)
+            for j, name in enumerate(X.columns)
+        ]
     if is_frame(X):
         frame = narwhals.from_native(X, eager_only=True)
         return [_of_series(str(name), frame.get_column(name)) for name in frame.columns]
