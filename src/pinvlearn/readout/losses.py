@@ -83,6 +83,11 @@ class Gaps(Protocol):
         """The same of some of the rows."""
 
 
+def smoothing_of(n: float, k: int) -> float:
+    """How probable it is thought that a row is of some other class, by n rows of k classes."""
+    return 0.5 / (n + 0.5 * k)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassGaps:
     """Distances of the outputs of each class, and of the right one, from the largest.
@@ -102,7 +107,7 @@ class ClassGaps:
             own = (each * (Y.max(axis=-1) == Y.T)[:, None]).sum(axis=0)
         else:
             own = np.ascontiguousarray(each[Y.argmax(axis=-1), :, np.arange(len(Y))].T)
-        return cls(each, own, 0.5 / (n + 0.5 * len(each)))
+        return cls(each, own, smoothing_of(n, len(each)))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
@@ -135,7 +140,7 @@ class PairGaps:
     @classmethod
     def of(cls, Y: Array, outputs: Array, n: float) -> PairGaps:
         """Of targets (rows, t) and outputs (t, candidates, rows), smoothed as for n rows."""
-        return cls(2.0 * Y.T[:, None] * outputs, 0.5 / (n + 1.0))
+        return cls(2.0 * Y.T[:, None] * outputs, smoothing_of(n, 2))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
