@@ -7,10 +7,14 @@ from scipy.special import log_softmax, softmax
 
 import pinvlearn
 from pinvlearn.readout import decoding
-from pinvlearn.readout.decoding import judge
 from pinvlearn.readout.scoring import Scoring, top_class_score
 
 LOG_LOSS = Scoring(log_loss="classes", decided=top_class_score)
+
+
+def judge(*rows):
+    """As it is judged where no intercept was left out."""
+    return decoding.judge(LOG_LOSS, *rows, intercept=False)
 
 
 def in_a_row(n=240, k=3, seed=0):
@@ -59,7 +63,7 @@ def oracle(Y, F, weights):
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_the_maximum_is_that_of_a_general_optimiser(k):
     Y, F, weights = outputs_of(60, k)
-    found = judge(LOG_LOSS, Y, F, weights).decoding
+    found = judge(Y, F, weights).decoding
     z = found(F) / found.temperature
     z = np.hstack([-z, z]) if k == 2 else z
     # the optimiser ends at gradients of about 1e-5, by finite differences
@@ -69,7 +73,7 @@ def test_the_maximum_is_that_of_a_general_optimiser(k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_sums_stay_and_decoding_can_be_undone(k):
     Y, F, weights = outputs_of(60, k)
-    found = judge(LOG_LOSS, Y, F, weights).decoding
+    found = judge(Y, F, weights).decoding
     np.testing.assert_allclose(found.undone(found(F)), F, atol=1e-12)
     if k > 2:
         np.testing.assert_allclose(found(F).sum(axis=1), F.sum(axis=1), atol=1e-12)
@@ -78,9 +82,9 @@ def test_sums_stay_and_decoding_can_be_undone(k):
 def test_weights_are_relative_and_rows_without_any_are_not_asked():
     Y, F, weights = outputs_of(80, 3)
     weights[60:] = 0.0
-    found = judge(LOG_LOSS, Y, F, weights)
-    scaled = judge(LOG_LOSS, Y, F, 1e6 * weights)
-    others = judge(LOG_LOSS, Y[:60], F[:60], weights[:60])
+    found = judge(Y, F, weights)
+    scaled = judge(Y, F, 1e6 * weights)
+    others = judge(Y[:60], F[:60], weights[:60])
     for other in (scaled, others):
         np.testing.assert_allclose(other.decoding.matrix, found.decoding.matrix, rtol=1e-6)
         np.testing.assert_allclose(other.outputs[:60], found.outputs[:60], rtol=1e-6)
@@ -88,11 +92,11 @@ def test_weights_are_relative_and_rows_without_any_are_not_asked():
 
 def test_a_row_is_decoded_by_others():
     Y, F, weights = outputs_of(60, 3)
-    found = judge(LOG_LOSS, Y, F, weights)
+    found = judge(Y, F, weights)
     wrong = Y.copy()
     wrong[0] = np.roll(wrong[0], 1)
     weights[0] = 1e-9  # it decides nothing by itself
-    again = judge(LOG_LOSS, wrong, F, weights)
+    again = judge(wrong, F, weights)
     assert np.abs(found.outputs - found.decoding(F)).max() > 1e-3
     assert again.decoding.temperature == pytest.approx(found.decoding.temperature, rel=0.1)
 
@@ -104,29 +108,42 @@ def test_a_row_is_decoded_by_others():
 )
 def test_outputs_that_tell_nothing_are_not_decoded(F):
     Y = np.where(np.arange(30)[:, None] % 3 == np.arange(3), 1.0, -1.0)
-    assert judge(LOG_LOSS, Y, F, np.ones(30)) is None
+    assert judge(Y, F, np.ones(30)) is None
 
 
 def test_outputs_that_are_wrong_are_not_turned_round():
     Y, _, weights = outputs_of(60, 3)
-    assert judge(LOG_LOSS, Y, -Y, weights) is None
+    assert judge(Y, -Y, weights) is None
 
 
 def test_one_class_with_weight_or_fewer_rows_than_classes_are_not_decoded():
     Y, F, weights = outputs_of(40, 3)
-    assert judge(LOG_LOSS, Y, F, weights * (Y[:, 0] > 0)) is None
-    assert judge(LOG_LOSS, Y[:3], F[:3], weights[:3]) is None
+    assert judge(Y, F, weights * (Y[:, 0] > 0)) is None
+    assert judge(Y[:3], F[:3], weights[:3]) is None
 
 
 def test_evenly_spaced_rows_stand_for_many(monkeypatch):
     Y, F, _ = outputs_of(4000, 3)
-    every = judge(LOG_LOSS, Y, F, np.ones(len(Y)))
+    every = judge(Y, F, np.ones(len(Y)))
     monkeypatch.setattr(decoding, "MOST_WORK", 9 * 1000)
-    some = judge(LOG_LOSS, Y, F, np.ones(len(Y)))
+    some = judge(Y, F, np.ones(len(Y)))
     assert some.outputs.shape == F.shape
     # a thousand rows tell each of a dozen parameters to about 1/√1000 of the outputs
     change = some.outputs - every.outputs
     assert 1e-6 < np.abs(change).mean() < 4.0 * np.abs(every.outputs).mean() / np.sqrt(1000)
+
+
+def test_a_lone_intercept_tells_no_classes_apart():
+    rng = np.random.default_rng(0)
+    Y = np.where(rng.integers(3, size=30)[:, None] == np.arange(3), 1.0, -1.0)
+    w = rng.uniform(0.5, 2.0, 30)
+    of_others = (w @ Y - w[:, None] * Y) / (w.sum() - w)[:, None]
+    noise = 0.01 * rng.standard_normal((30, 3))
+    args = (LOG_LOSS, Y, of_others + noise, w)
+    found = decoding.judge(*args, intercept=True)
+    assert found is None or not found.better
+    told = softmax(oracle(Y, of_others + noise, w), axis=1)
+    assert np.mean(told.argmax(axis=1) == Y.argmax(axis=1)) > 0.9  # with the intercept of others
 
 
 class TestLearners:

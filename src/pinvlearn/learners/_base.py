@@ -266,7 +266,8 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
     ) -> dict[str, Any]:
-        readout = decoded_as(self.decoding, readout, schema, self.loo_scoring)
+        by, intercept = self.loo_scoring, self._intercept
+        readout = decoded_as(self.decoding, readout, schema, by, intercept)
         return super()._solution_of(readout, schema, notes)
 
     def _hold(self, ledger: Ledger, like: Any = None) -> None:

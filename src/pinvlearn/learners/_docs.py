@@ -37,9 +37,9 @@ PARAMETERS = {
         them.  "logistic" puts them through f·A + b, fitted to the left-out outputs by multinomial
         logistic regression shrunk towards "argmax"; A and b are in `coef_` and `intercept_`.
         "auto" takes it where alpha is chosen by leave-one-out and rows left out are predicted
-        better with it, judged by `loo_scoring` (not where that is "mse"): with one alpha, and
-        after `partial_fit`, it is "argmax".  It costs O(n_samples·n_classes²), some hundred
-        times.""",
+        better with it, by more than the standard error and in the terms of `loo_scoring` ("mse"
+        cannot say): with one alpha, and after `partial_fit`, it is "argmax".  It costs
+        O(n_samples·n_classes²), some hundred times.""",
     "alpha_per_target": """
     alpha_per_target : bool, default=False
         Choose a ridge for each target by its own left-out squared error, all from one factor, as

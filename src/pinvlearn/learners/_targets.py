@@ -183,7 +183,7 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         return found
     gains = readout.gains
     found["best_score_"] += gains.score
-    found["corrected_score_"] += gains.corrected
+    found["corrected_score_"] += gains.score
     return found | {"corrected_accuracy_": right + gains.decided}
 
 
@@ -219,7 +219,9 @@ def temperature_of(schema: Schema, targets: Array, outputs: Array, weights: Arra
 DECODINGS = ("auto", "argmax", "logistic")
 
 
-def decoded_as(value: str, readout: Readout, schema: Schema, loo_scoring: Any) -> Readout:
+def decoded_as(
+    value: str, readout: Readout, schema: Schema, loo_scoring: Any, intercept: bool
+) -> Readout:
     """The solution of a classifier with its outputs decoded as the parameter says.
 
     "auto" asks where alpha was chosen by leave-one-out.  Squared error is of the outputs as they
@@ -242,8 +244,8 @@ def decoded_as(value: str, readout: Readout, schema: Schema, loo_scoring: Any) -
     totals = counted.sum(axis=0) if readout.weights is None else readout.weights @ counted
     scoring = scoring_of("log_loss" if squared else loo_scoring, schema, to_host(totals))
     assert scoring is not None
-    found = decoded(readout, scoring, always=value == "logistic")
-    return replace(found, gains=Gains(0.0, 0.0, found.gains.decided)) if squared else found
+    found = decoded(readout, scoring, intercept=intercept, always=value == "logistic")
+    return replace(found, gains=Gains(0.0, found.gains.decided)) if squared else found
 
 
 def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:

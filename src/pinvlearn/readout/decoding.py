@@ -23,15 +23,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.arrays import Array
 from pinvlearn._core.device import home, moved_to
 from pinvlearn.readout.losses import SCALES, effective_rows, smoothing_of
 from pinvlearn.readout.scoring import FOLDS, Scoring, dealt, judged, part_of
 
 MOST_STEPS, MOST_PRODUCTS = 50, 200
 EXACT, CLOSE = 1e-9, 1e-4
-"""Decrements, for each row, of the last of Newton's steps: what is left is about their square.  The
-second is for folds, which only judge, and for beginning."""
+"""Decrements, for each row, of the last of Newton's steps: what is left is about their square.  So
+the first is about the relative error of what is decoded; the second is to begin with."""
 
 ALIKE = 1e-6
 """Outputs whose spread is less than this part of them tell no classes apart."""
@@ -64,66 +64,67 @@ class Decoding:
 
 
 class Gains(NamedTuple):
-    """What decoding adds to the left-out score, to the corrected one, and to the share of rows
-    that are decided rightly."""
+    """What decoding adds to the left-out score, and to the share of rows decided rightly."""
 
     score: float
-    corrected: float
     decided: float
 
 
 class Judged(NamedTuple):
-    """A decoding of all rows, and of each row by others; whether rows are predicted better with it,
-    and the gains if it is taken, or if it is taken where it is better."""
+    """A decoding by all rows, the outputs of each row decoded by others, what that gains, and
+    whether the gain is larger than its standard error."""
 
     decoding: Decoding
     outputs: Array
+    gains: Gains
     better: bool
-    always: Gains
-    chosen: Gains
 
 
-def judge(scoring: Scoring, Y: Array, outputs: Array, weights: Array) -> Judged | None:
+def judge(
+    scoring: Scoring, Y: Array, outputs: Array, weights: Array, *, intercept: bool
+) -> Judged | None:
     """The decoding of left-out outputs for ±1 targets; None where they tell nothing.
 
-    It is judged by five folds of the rows, of which each is decoded by the others.
+    It is judged by five folds of the rows, of which each is decoded by the others.  The standard
+    error of the gain is the jackknife's over folds, which holds for any score.
+
+    Leaving a row out moves the `intercept` away from its targets, so that left-out outputs of rows
+    of a class that is like all others are always lower than theirs: few rows would be told apart by
+    that alone.  So the decoding is fitted to outputs with the intercept of all rows.
     """
     rows = np.flatnonzero(weights)
     every = -(-len(rows) * Y.shape[1] ** 2 // MOST_WORK)
     if every > 1:
         rows = rows[np.lexsort(Y[rows].T)[::every]]
-    F, targets, w = outputs[rows], Y[rows], weights[rows]
-    likelihood = _Likelihood.of(F, targets, w) if len(rows) > Y.shape[1] else None
-    if likelihood is None or not np.ptp(targets, axis=0).any():
+    left_out, targets, w = outputs[rows], Y[rows], weights[rows]
+    if len(rows) <= Y.shape[1] or not np.ptp(targets, axis=0).any():
         return None
-    W = likelihood.solved(EXACT)
-    found = likelihood.decoding(W)
+    F = left_out
+    if intercept:
+        share = np.minimum(w / weights.sum(), 0.5)
+        F = F + (share / (1.0 - share))[:, None] * (targets - weights @ Y / weights.sum())
+    likelihood = _Likelihood.of(F, targets, w)
+    W = None if likelihood is None else likelihood.solved(EXACT)
+    found = None if likelihood is None or W is None else likelihood.decoding(W)
     if found is None:
         return None
-    folds, crossed = dealt(targets, classes=True), found(F)
+    folds, crossed = dealt(targets, classes=True), found(left_out)
     for fold in range(FOLDS):
         own, rest = folds == fold, folds != fold
         part = _Likelihood.of(F[rest], targets[rest], w[rest])
-        by_others = None if part is None else part.decoding(part.solved(CLOSE, W))
+        by_others = None if part is None else part.decoding(part.solved(EXACT, W))
         if by_others is not None:
-            crossed[own] = by_others(F[own]) * (found.temperature / by_others.temperature)
-    verdict = judged(scoring, [part_of(scoring, targets, np.stack([F, crossed], axis=1), w)])
-    gain = float(verdict.scores[1] - verdict.scores[0])
-    none = np.zeros(FOLDS, dtype=np.intp)
-
-    def gains(gain: float, choice: IntArray) -> Gains:
-        return Gains(
-            gain,
-            verdict.score_of(choice) - verdict.score_of(none),
-            verdict.share_decided(choice) - verdict.share_decided(none),
-        )
-
-    by_fold = (verdict.others[:, 1] > verdict.others[:, 0]).astype(np.intp)
+            scale = found.temperature / by_others.temperature
+            crossed[own] = by_others(left_out[own]) * scale
+    both = np.stack([left_out, crossed], axis=1)
+    verdict = judged(scoring, [part_of(scoring, targets, both, w)])
+    gain, without = (x[..., 1] - x[..., 0] for x in (verdict.scores, verdict.others))
+    error = np.sqrt((FOLDS - 1.0) * np.var(without))
     every_row = found(outputs)
     every_row[rows] = crossed
-    return Judged(
-        found, every_row, gain > 0.0, gains(gain, none + 1), gains(max(gain, 0.0), by_fold)
-    )
+    decided = verdict.decided.sum(axis=0)
+    gains = Gains(float(gain), float(decided[1] - decided[0]))
+    return Judged(found, every_row, gains, bool(gain > error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +189,8 @@ class _Likelihood:
     def solved(self, tol: float, start: Array | None = None) -> Array:
         """The maximum, by Newton's steps from conjugate gradients.
 
-        They are preconditioned by the bound ½ HHᵀ on the curvature of each class (Böhning 1992),
-        which is the same in all steps.  O(n k²) for each product with the curvature.
+        They are preconditioned by the curvature of each class by itself.  O(n k³) for each step,
+        which is that of k products with the curvature.
         """
         every = self.H.shape[1] // (ROUGH * self.toward.size)
         if start is None and every > 1:
@@ -197,7 +198,7 @@ class _Likelihood:
             start = replace(self, H=H, T=T, weights=w).solved(CLOSE, self.toward)
         W = self.toward if start is None else start
         Hw, n = (self.H * self.weights).T, float(self.weights.sum())
-        inverse = np.linalg.inv(0.5 * self.H @ Hw + np.diag(np.append(np.ones(len(W)), 0.0)))
+        ridge = np.diag(np.append(np.ones(len(W)), 1e-9 * n))
         loss, P = self.at(W)
         for _ in range(MOST_STEPS):
 
@@ -208,7 +209,8 @@ class _Likelihood:
                 return _centred(Q @ Hw) + self.penalty(V)
 
             downhill = _centred((self.T - P) @ Hw) - self.penalty(W)
-            step, decrement = _conjugate(curved, inverse, downhill, n)
+            own = np.stack([(self.H * (p * (1.0 - p))) @ Hw for p in P])
+            step, decrement = _conjugate(curved, np.linalg.inv(own + ridge), downhill, n)
             for size in np.logspace(0.0, -20.0, 21, base=2.0):
                 there, P = self.at(W + size * step)
                 if there <= loss - 1e-4 * size * decrement + 1e-13 * abs(loss):
@@ -248,7 +250,7 @@ def _conjugate(
     The nearer the end, the more exactly.
     """
     step, rest = np.zeros_like(downhill), downhill
-    nearer = rest @ inverse
+    nearer = np.einsum("ki,kij->kj", rest, inverse)
     direction, length = nearer, float(np.vdot(rest, nearer))
     enough = length * min(1e-2, length / n)
     for _ in range(MOST_PRODUCTS):
@@ -258,7 +260,7 @@ def _conjugate(
         along = length / float(np.vdot(direction, product))
         step = step + along * direction
         rest = rest - along * product
-        nearer = rest @ inverse
+        nearer = np.einsum("ki,kij->kj", rest, inverse)
         before, length = length, float(np.vdot(rest, nearer))
         direction = nearer + (length / before) * direction
     return step, float(np.vdot(step, downhill))

@@ -30,7 +30,7 @@ from pinvlearn.readout.choose import (
     settled,
     smallest_root,
 )
-from pinvlearn.readout.decoding import Decoding, Gains, judge
+from pinvlearn.readout.decoding import EXACT, Decoding, Gains, judge
 from pinvlearn.readout.extended import left_out_again, scale_of
 from pinvlearn.readout.factors import Factor, Refinable
 from pinvlearn.readout.problem import Problem, Rows
@@ -96,7 +96,7 @@ class Readout:
     by_target: Array | None = None
     decoding: Decoding | None = None
     undecoded: Array | None = None
-    gains: Gains = Gains(0.0, 0.0, 0.0)
+    gains: Gains = Gains(0.0, 0.0)
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
@@ -172,24 +172,23 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     return with_uncertainty(readout)
 
 
-def decoded(readout: Readout, scoring: Scoring, *, always: bool) -> Readout:
+def decoded(readout: Readout, scoring: Scoring, *, intercept: bool, always: bool) -> Readout:
     """The same with outputs that are decoded, where rows left out are then predicted better.
 
-    `always` does not ask whether they are.
+    `always` does not ask whether they are; `intercept` is whether a free one was fitted.
     """
     outputs, errors, Y = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is None or errors is None or Y is None:
         return readout
     weights = np.ones(len(Y)) if readout.weights is None else to_host(readout.weights)
-    found = judge(scoring, to_host(Y), to_host(outputs), weights)
-    if found is None:
+    found = judge(scoring, to_host(Y), to_host(outputs), weights, intercept=intercept)
+    if found is None or not (always or found.better):
         return readout
-    if not (always or found.better):
-        return replace(readout, gains=found.chosen)
-    decoding, gains = found.decoding, found.always if always else found.chosen
+    decoding = found.decoding
     with np.errstate(invalid="ignore"):
         errors = errors @ np.abs(moved_to(decoding.matrix, home(errors)))
-    note = f"decoding=logistic changes the left-out score by {gains.score:+.3g}"
+        errors += EXACT * np.abs(found.outputs).max()
+    note = f"decoding=logistic changes the left-out score by {found.gains.score:+.3g}"
     return replace(
         readout,
         coef=readout.coef @ moved_to(decoding.matrix, home(readout.coef)),
@@ -198,7 +197,7 @@ def decoded(readout: Readout, scoring: Scoring, *, always: bool) -> Readout:
         leave_one_out_error=np.where(np.isnan(errors), np.inf, errors),
         decoding=decoding,
         undecoded=outputs,
-        gains=gains,
+        gains=found.gains,
         report=readout.report.with_notes(note),
     )
 
