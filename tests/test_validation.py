@@ -251,6 +251,6 @@ class TestSymmetric:
 
     def test_kernel_matrices_that_do_not_fit(self, monkeypatch):
         monkeypatch.setattr(v, "available_memory", lambda: 800)
-        v.check_kernel_memory(10, 8.0)
+        v.check_kernel_memory(10, 8.0, np.empty(10))
         with pytest.raises(MemoryError, match="11 rows need a kernel matrix.*rpcholesky"):
-            v.check_kernel_memory(11, 8.0)
+            v.check_kernel_memory(11, 8.0, np.empty(11))

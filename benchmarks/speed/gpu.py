@@ -1,13 +1,16 @@
-"""What does a fit on a GPU cost, beside scikit-learn's on the same card?
+"""What does a fit on a GPU cost, beside scikit-learn's or torch's own on the same card?
 
-RBF networks with the ridge chosen by exact leave-one-out over 31 ridges, beside scikit-learn's
-Nystroem + RidgeCV on torch with as many centres, the same width and the same ridges; the sums of an
-extreme SVM beside the rate of a matrix product, counted as 2np² flops; a truncated SVD beside
-scikit-learn's randomized_svd. All in float64, warmed up and synchronised. Needs torch with CUDA
-and SCIPY_ARRAY_API=1; without them it says so and measures nothing.
+All in float64, synchronised, and warmed up where a run takes seconds. Parts: `gemm` the rate of a
+matrix product; `rbf` networks with the ridge chosen by exact leave-one-out over 31 ridges, beside
+scikit-learn's Nystroem + RidgeCV on torch with as many centres, the same width and ridges; `svm`
+the sums of an extreme SVM, counted as 2np² flops, from rows of the card and of the host; `large`
+five million rows and 10,000 centres; `pca` and `svd` beside scikit-learn's; `kernel` machines
+beside torch's own Cholesky; `mnist` through receptive fields, with images moved by a pixel in all
+four directions; `host` the networks on two processor cores. Needs torch with CUDA and
+SCIPY_ARRAY_API=1, and mnist.npz under PINVLEARN_DATA; what is missing is said.
 
-Conclusion: the table has the figures; where the rows are few, host work between the kernels is what
-takes the time.
+Conclusion: the table has the figures; where the rows are few, the eigendecomposition and host work
+between the kernels are what takes the time.
 """
 
 import argparse
@@ -16,131 +19,162 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sklearn
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.extmath import randomized_svd
 
 import pinvlearn
 from benchmarks.collect import collect, settings_of
+from benchmarks.files import load_arrays
 from benchmarks.result import Record, Result, Table
 
 NAMES = {"gpu": "fits on a GPU, beside scikit-learn's on the same card"}
 SIZES = ((100_000, 1000), (200_000, 2000), (200_000, 4000), (500_000, 8000))
-FEATURES, SVM_ROWS, SVM_FEATURES, SVM_NODES = 18, 4_000_000, 54, 2048
+ON_HOST = ((100_000, 1000), (200_000, 2000))
+"""What two cores do within minutes."""
+CARD, FEATURES, SVM_FEATURES = "cuda", 18, 54
+WARM = 5.0
+"""A first run of more seconds is not repeated."""
+MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
+FIELDS: tuple[dict[str, Any], ...] = (
+    {"n_filters": 32, "size": 9, "pool": 8, "pool_stride": 4, "contrast": 0.1, "random_state": 0},
+    {"n_filters": 16, "size": 5, "pool": 8, "pool_stride": 4, "contrast": 0.1, "random_state": 0},
+)
+COMPONENTS, WIDTH, ALPHA = 600, 0.3, 1e-6
+"""Of the fields together; a ridge for 60,000 rows.  Chosen, with `FIELDS`, on the last 10,000
+training images."""
+
+Timed = tuple[float, float | None, Any]
+Piece = Mapping[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Sizes come from the module; repeats may be few."""
+    """Which parts, and how often."""
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.set_defaults(repeats=2)
 
 
 def run(args: argparse.Namespace) -> Result:
-    """Measure every piece on the card."""
-    import sklearn
+    """Measure every piece on the card; what fails is told in its place."""
     import torch
 
     if not torch.cuda.is_available():
         return Result(settings_of(args), [], ["torch sees no CUDA device: nothing was measured"])
 
-    def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
-        with sklearn.config_context(array_api_dispatch=True):
-            yield from KINDS[piece["kind"]](torch, piece, args.repeats)
+    def measure(piece: Piece) -> Iterator[Record]:
+        torch.cuda.empty_cache()
+        try:
+            with sklearn.config_context(array_api_dispatch=True):
+                yield from PARTS[piece["kind"]][0](torch, piece, args.repeats)
+        except Exception as failure:  # which is a figure too
+            why = f"{type(failure).__name__}: {' '.join(str(failure).split())[:120]}"
+            yield {"method": "failed", "seconds": None, "peak": None, "rate": None, "error": why}
 
-    pieces = [{"kind": "gemm", "rows": 8192, "units": 8192}]
-    pieces += [{"kind": "svm", "rows": SVM_ROWS, "units": SVM_NODES}]
-    pieces += [{"kind": "svd", "rows": 1_000_000, "units": 64}]
-    pieces += [{"kind": "rbf", "rows": rows, "units": units} for rows, units in SIZES]
+    pieces = [
+        {"kind": kind, "rows": rows, "units": units}
+        for kind in args.parts
+        for rows, units in PARTS[kind][1]
+    ]
     records = collect(args, pieces, measure)
     columns = ["what", "rows", "units", "method", "seconds", "peak, GB", "rate, Tflop/s", "error"]
     keys = ("kind", "rows", "units", "method", "seconds", "peak", "rate", "error")
     rows = [[record[key] for key in keys] for record in records]
-    note = f"{torch.cuda.get_device_name()}, torch {torch.__version__}, float64."
+    note = (
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, float64. Errors: of rbf, "
+        "large and host the mean square of rows left out, of kernel that of other rows, of svd and "
+        "pca the Frobenius norm of what is left, of mnist the share of test images misread."
+    )
     table = Table("On a GPU", columns, rows, [note])
     return Result(settings_of(args), [table], findings(records), records=records)
 
 
 def findings(records: Sequence[Record]) -> list[str]:
-    """Ratios to scikit-learn's pair, and shares of the rate of a matrix product."""
-    rate = next(record["rate"] for record in records if record["kind"] == "gemm")
+    """Ratios to the method that comes next, and shares of the rate of a matrix product."""
+    done = [record for record in records if record["seconds"] is not None]
     found = [
-        f"extreme SVM, {record['method']}: {record['rate'] / rate:.2f} of the rate of gemm."
+        f"{record['kind']}, {record['rows']:,} rows: {record['method']} {record['error']}."
         for record in records
-        if record["kind"] == "svm"
+        if record["seconds"] is None
     ]
-    pairs = [record for record in records if record["kind"] in ("rbf", "svd")]
-    for ours, theirs in zip(pairs[::2], pairs[1::2], strict=True):
-        if theirs["seconds"] is not None:
+    rate = next((record["rate"] for record in done if record["kind"] == "gemm"), None)
+    if rate is not None:
+        found += [
+            f"extreme SVM, {record['method']}: {record['rate'] / rate:.2f} of the rate of gemm."
+            for record in done
+            if record["kind"] == "svm"
+        ]
+    for ours, theirs in zip(done, done[1:], strict=False):
+        if any(ours[key] != theirs[key] for key in ("kind", "rows", "units")):
+            continue
+        if ours["kind"] in ("rbf", "svd", "pca", "kernel") and theirs["method"] in THEIRS:
             found.append(
                 f"{ours['method']}, {ours['rows']:,} rows, {ours['units']:,} units: "
                 f"{theirs['seconds'] / ours['seconds']:.1f} times as fast as "
                 f"{theirs['method']}, in {ours['peak'] / theirs['peak']:.2f} of its memory."
             )
+    for record in done:
+        if record["kind"] == "large":
+            found.append(f"5 million rows, 10,000 centres, {record['method']}: {_seconds(record)}.")
+        if record["kind"] == "mnist":
+            found.append(
+                f"MNIST, {record['units']:,} kernels: {100 * (1 - record['error']):.2f} % of the "
+                f"test images, {_seconds(record)} from images to network."
+            )
     return found
 
 
-def _timed(torch: Any, function: Callable[[], Any], repeats: int) -> tuple[float, float, Any]:
+def _seconds(record: Record) -> str:
+    return f"{record['seconds']:.1f} s"
+
+
+def _timed(torch: Any, function: Callable[[], Any], repeats: int) -> Timed:
     """The shortest of some runs after a first one, its peak of memory, and the result."""
-    function()
+    first = _once(torch, function)
+    if first[0] > WARM:
+        return first
+    del first
+    return min((_once(torch, function) for _ in range(repeats)), key=lambda timed: timed[0])
+
+
+def _once(torch: Any, function: Callable[[], Any]) -> Timed:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    seconds = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        result = function()
-        torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds), torch.cuda.max_memory_allocated() / 1e9, result
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    result = function()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, torch.cuda.max_memory_allocated() / 1e9, result
 
 
-def _record(method: str, timed: tuple[float, float, Any], flops: float, error: Any) -> Record:
+def _record(method: str, timed: Timed, flops: float = 0.0, error: Any = None) -> Record:
     seconds, peak, _ = timed
     rate = flops / seconds / 1e12 if flops else None
     return {"method": method, "seconds": seconds, "peak": peak, "rate": rate, "error": error}
 
 
-def _rows(torch: Any, n: int, d: int) -> tuple[Any, Any]:
-    stream = torch.Generator(device="cuda").manual_seed(0)
-    made = {"dtype": torch.float64, "device": "cuda", "generator": stream}
+def _rows(torch: Any, n: int, d: int, seed: int = 0, device: str | None = None) -> tuple[Any, Any]:
+    device = device or CARD
+    stream = torch.Generator(device=device).manual_seed(seed)
+    made = {"dtype": torch.float64, "device": device, "generator": stream}
     X = torch.randn(n, d, **made)
     return X, torch.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * torch.randn(n, **made)
 
 
-def _gemm(torch: Any, piece: Mapping[str, Any], repeats: int) -> Iterator[Record]:
+def _left_out(model: Any) -> float:
+    return -float(np.max(model.loo_scores_))
+
+
+def _gemm(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
     n = piece["units"]
-    A = torch.randn(n, n, dtype=torch.float64, device="cuda")
-    yield _record("torch", _timed(torch, lambda: A @ A, repeats), 2.0 * n**3, None)
+    A = torch.randn(n, n, dtype=torch.float64, device=CARD)
+    yield _record("torch", _timed(torch, lambda: A @ A, repeats), 2.0 * n**3)
 
 
-def _svm(torch: Any, piece: Mapping[str, Any], repeats: int) -> Iterator[Record]:
-    X, y = _rows(torch, piece["rows"], SVM_FEATURES)
-    y = (y > 0.0).to(torch.int64)
-    flops = 2.0 * piece["rows"] * piece["units"] ** 2
-
-    def model() -> Any:
-        return pinvlearn.ExtremeSVMClassifier(piece["units"], random_state=0)
-
-    yield _record("fit", _timed(torch, lambda: model().fit(X, y), repeats), flops, None)
-    added = _timed(torch, lambda: model().partial_fit(X, y).coef_, repeats)
-    yield _record("partial_fit", added, flops, None)
-
-
-def _svd(torch: Any, piece: Mapping[str, Any], repeats: int) -> Iterator[Record]:
-    from sklearn.utils.extmath import randomized_svd
-
-    stream = torch.Generator(device="cuda").manual_seed(0)
-    made = {"dtype": torch.float64, "device": "cuda", "generator": stream}
-    scales = torch.logspace(0, -3, 1024, dtype=torch.float64, device="cuda")
-    A, k = torch.randn(piece["rows"], 1024, **made) * scales, piece["units"]
-    ours = _timed(torch, lambda: pinvlearn.svd(A, k, rng=0), repeats)
-    yield _record("svd", ours, 0.0, pinvlearn.frobenius_error(A, ours[2]))
-    theirs = _timed(torch, lambda: randomized_svd(A, k, random_state=0), repeats)
-    found = pinvlearn.SVD(*theirs[2])
-    yield _record("randomized_svd", theirs, 0.0, pinvlearn.frobenius_error(A, found))
-
-
-def _rbf(torch: Any, piece: Mapping[str, Any], repeats: int) -> Iterator[Record]:
-    from sklearn.kernel_approximation import Nystroem
-    from sklearn.linear_model import RidgeCV
-    from sklearn.pipeline import make_pipeline
-
+def _rbf(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
     n, p = piece["rows"], piece["units"]
     X, y = _rows(torch, n, FEATURES)
     gamma = 1.0 / FEATURES
@@ -150,29 +184,175 @@ def _rbf(torch: Any, piece: Mapping[str, Any], repeats: int) -> Iterator[Record]
 
     timed = _timed(torch, ours, repeats)
     alphas = timed[2].alphas_
-    yield _record("RBFNetworkRegressor", timed, 0.0, -float(np.max(timed[2].loo_scores_)))
+    yield _record("RBFNetworkRegressor", timed, error=_left_out(timed[2]))
     del timed
 
     def theirs() -> Any:
-        pair = make_pipeline(
-            Nystroem(gamma=gamma, n_components=p, random_state=0), RidgeCV(alphas=alphas)
-        )
-        return pair.fit(X, y)
+        features = Nystroem(gamma=gamma, n_components=p, random_state=0)
+        return make_pipeline(features, RidgeCV(alphas=alphas)).fit(X, y)
 
-    try:
-        timed = _timed(torch, theirs, 1)
-    except Exception as failure:  # out of memory, most likely, which is a figure too
-        why = f"{type(failure).__name__}: {str(failure)[:80]}"
-        yield {
-            "method": "Nystroem + RidgeCV",
-            "seconds": None,
-            "peak": None,
-            "rate": None,
-            "error": why,
-        }
-        return
-    score = -float(timed[2][-1].best_score_)
-    yield _record("Nystroem + RidgeCV", timed, 0.0, score)
+    timed = _timed(torch, theirs, 1)
+    yield _record(NYSTROEM, timed, error=-float(timed[2][-1].best_score_))
 
 
-KINDS = {"gemm": _gemm, "svm": _svm, "svd": _svd, "rbf": _rbf}
+def _svm(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    n, p = piece["rows"], piece["units"]
+    X, y = _rows(torch, n, SVM_FEATURES)
+    y = (y > 0.0).to(torch.int64)
+    flops = 2.0 * n * p**2
+
+    def model() -> Any:
+        return pinvlearn.ExtremeSVMClassifier(p, random_state=0)
+
+    yield _record("fit", _timed(torch, lambda: model().fit(X, y), repeats), flops)
+    added = _timed(torch, lambda: model().partial_fit(X, y).coef_, repeats)
+    yield _record("partial_fit", added, flops)
+    X, y = X.cpu().numpy(), y.cpu().numpy()
+    cuts = [slice(i, i + BLOCK) for i in range(0, n, BLOCK)]
+    blocks = [(X[rows], y[rows]) for rows in cuts]
+    sent = _timed(torch, lambda: model().fit_blocks(blocks, device=CARD, quiet=True), repeats)
+    yield _record("fit_blocks, from the host", sent, flops)
+
+
+def _large(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    X, y = _rows(torch, piece["rows"], FEATURES)
+    options = {"gamma": 1.0 / FEATURES, "random_state": 0}
+    ways: dict[str, dict[str, Any]] = {
+        "one alpha": {"alpha": 1e-3, "loo_scoring": None},
+        "generalised cross-validation": {"loo_scoring": None},
+        "leave-one-out": {},
+    }
+    for name, more in ways.items():
+        model = pinvlearn.RBFNetworkRegressor(piece["units"], **options, **more)
+        timed = _once(torch, lambda model=model: model.fit(X, y))
+        yield _record(name, timed, error=None if more else _left_out(model))
+
+
+def _pca(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    A, k = _falling(torch, piece["rows"]), piece["units"]
+    ways = {
+        "FastPCA": pinvlearn.FastPCA(k, random_state=0),
+        "PCA, covariance_eigh": PCA(k, svd_solver="covariance_eigh"),
+    }
+    for name, model in ways.items():
+        timed = _timed(torch, lambda model=model: model.fit(A), repeats)
+        held = float((timed[2].singular_values_.double() ** 2).sum())
+        total = float(((A - A.mean(dim=0)) ** 2).sum())
+        yield _record(name, timed, error=max(total - held, 0.0) ** 0.5)
+
+
+def _svd(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    A, k = _falling(torch, piece["rows"]), piece["units"]
+    ours = _timed(torch, lambda: pinvlearn.svd(A, k, rng=0), repeats)
+    yield _record("svd", ours, error=pinvlearn.frobenius_error(A, ours[2]))
+    theirs = _timed(torch, lambda: randomized_svd(A, k, random_state=0), repeats)
+    error = pinvlearn.frobenius_error(A, pinvlearn.SVD(*theirs[2]))
+    yield _record("randomized_svd", theirs, error=error)
+
+
+def _falling(torch: Any, n: int) -> Any:
+    """Columns of falling size."""
+    stream = torch.Generator(device=CARD).manual_seed(0)
+    scales = torch.logspace(0, -3, 1024, dtype=torch.float64, device=CARD)
+    made = {"dtype": torch.float64, "device": CARD, "generator": stream}
+    return torch.randn(n, 1024, **made) * scales
+
+
+def _kernel(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    n, k = piece["rows"], piece["units"]
+    (X, y), (new, target) = _rows(torch, n, FEATURES), _rows(torch, 10_000, FEATURES, seed=1)
+    gamma, alpha, exact = 1.0 / FEATURES, 0.1, n == k
+    how = {"solver": "exact"} if exact else {"solver": "rpcholesky", "rank": k}
+    options = {"gamma": gamma, "alpha": alpha, "random_state": 0, **how}
+
+    def error(outputs: Any) -> float:
+        return float(((outputs - target) ** 2).mean())
+
+    for name, more in {"with leave-one-out": {}, "": {"loo_scoring": None}}.items():
+        model = pinvlearn.KernelELMRegressor(**options, **more)
+        timed = _timed(torch, lambda model=model: model.fit(X, y), repeats)
+        words = f"KernelELMRegressor {name}".strip()
+        yield _record(words, timed, error=error(timed[2].predict(new)))
+
+    def kernel(left: Any, right: Any) -> Any:
+        squares = (left**2).sum(1)[:, None] + (right**2).sum(1) - 2.0 * left @ right.T
+        return torch.exp(-gamma * squares.clamp_(min=0.0))
+
+    def theirs() -> Any:
+        if exact:
+            K = kernel(X, X)
+            K.diagonal().add_(alpha)
+            return torch.cholesky_solve(y[:, None], torch.linalg.cholesky(K))
+        C = kernel(X, X[:k])
+        A = (C.T @ C).add_(kernel(X[:k], X[:k]), alpha=alpha)
+        A.diagonal().add_(1e-10 * n)
+        return torch.cholesky_solve(C.T @ y[:, None], torch.linalg.cholesky(A))
+
+    timed = _timed(torch, theirs, repeats)
+    centers = X if exact else X[:k]
+    yield _record(CHOLESKY, timed, error=error((kernel(new, centers) @ timed[2])[:, 0]))
+
+
+def _mnist(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    arrays = load_arrays("mnist")
+    images = torch.asarray(arrays["X"].reshape(-1, 28, 28), device=CARD)
+    y = torch.asarray(arrays["y"].astype(np.int64), device=CARD)
+    test = torch.asarray(arrays["is_test"], device=CARD)
+    train, classes, copies = images[~test], y[~test], piece["rows"] // int((~test).sum())
+    parts: list[Any] = []
+
+    def features(images: Any) -> Any:
+        *fields, scaler, pca = parts
+        H = torch.cat([part.transform(images) for part in fields], dim=1)
+        return pca.transform(scaler.transform(H))
+
+    def fit() -> Any:
+        parts[:] = [pinvlearn.ReceptiveFields(**options).fit(train) for options in FIELDS]
+        H = torch.cat([part.transform(train) for part in parts], dim=1)
+        scaler = StandardScaler().fit(H)
+        pca = pinvlearn.FastPCA(COMPONENTS, random_state=0).fit(scaler.transform(H))
+        del H
+        parts.extend([scaler, pca])
+        moved = [torch.roll(train, by, dims=(1, 2)) for by in MOVES[:copies]]
+        Z = torch.cat([features(images) for images in moved])
+        stream = torch.Generator(device=CARD).manual_seed(0)
+        drawn = torch.randperm(len(train), generator=stream, device=CARD)[: piece["units"]]
+        gamma = WIDTH / (2.0 * float(Z.double().var(dim=0).sum()))
+        return pinvlearn.RBFNetworkClassifier(
+            piece["units"], centers=Z[drawn], gamma=gamma, alpha=copies * ALPHA,
+            solver="cholesky", loo_scoring=None, random_state=0,
+        ).fit(Z, classes.repeat(copies))  # fmt: skip
+
+    timed = _timed(torch, fit, 1)
+    wrong = float((timed[2].predict(features(images[test])) != y[test]).double().mean())
+    yield _record("fields, RBFNetworkClassifier", timed, error=wrong)
+
+
+def _host(torch: Any, piece: Piece, repeats: int) -> Iterator[Record]:
+    """The networks of `rbf` on two cores, by NumPy."""
+    from threadpoolctl import threadpool_limits
+
+    X, y = (part.numpy() for part in _rows(torch, piece["rows"], FEATURES, device="cpu"))
+    model = pinvlearn.RBFNetworkRegressor(
+        piece["units"], gamma=1.0 / FEATURES, n_jobs=2, random_state=0
+    )
+    with threadpool_limits(2):
+        seconds, _, fitted = _once(torch, lambda: model.fit(X, y))
+    yield _record("two cores", (seconds, None, fitted), error=_left_out(fitted))
+
+
+NYSTROEM, CHOLESKY = "Nystroem + RidgeCV", "torch's own Cholesky"
+THEIRS = (NYSTROEM, CHOLESKY, "randomized_svd", "PCA, covariance_eigh")
+BLOCK = 100_000
+PARTS: dict[str, tuple[Callable[..., Iterator[Record]], Sequence[tuple[int, int]]]] = {
+    "gemm": (_gemm, [(8192, 8192)]),
+    "rbf": (_rbf, SIZES),
+    "svm": (_svm, [(4_000_000, 2048)]),
+    "pca": (_pca, [(1_000_000, 256)]),
+    "svd": (_svd, [(1_000_000, 64)]),
+    "kernel": (_kernel, [(20_000, 20_000), (1_000_000, 1024)]),
+    "mnist": (_mnist, [(60_000, 8000), (300_000, 8000), (300_000, 20_000)]),
+    "large": (_large, [(5_000_000, 10_000)]),
+    "host": (_host, ON_HOST),
+}
+"""What is measured, and at which rows and units."""

@@ -29,6 +29,7 @@ from pinvlearn._core.arrays import (
 )
 from pinvlearn._core.checks import count_or_share, is_number, number, whole_number
 from pinvlearn._core.device import (
+    as_given,
     check_room,
     device_name,
     free_memory,
@@ -135,17 +136,34 @@ def check_library(*arrays: Any) -> None:
             )
 
 
-def following(x: Any, X: Any, name: str) -> Any:
-    """Targets or weights beside rows X: those of NumPy follow them, others must be with them."""
+def following(x: Any, X: Any) -> Any:
+    """Targets or weights beside rows X: they follow them, from wherever they live.
+
+    Those of NumPy follow when they are coded, which names of classes have to be on the host.
+    """
     if not (is_foreign(x) and dispatching()):
         return x
     x = on_device(x)
-    if device_name(x) != device_name(X):
+    return x if device_name(x) == device_name(X) else moved_to(to_host(x), X)
+
+
+def on_host(X: Any) -> tuple[Any, Any]:
+    """A table as the host knows it, and an array where it lives (None: there)."""
+    check_library(X)
+    if not (is_foreign(X) and dispatching()) and not is_device(X):
+        return X, None
+    like = on_device(X)
+    return to_host(like), like
+
+
+def check_same_home(estimator: Any, X: Any, fitted: Any, method: str) -> None:
+    """Refuse rows that live elsewhere than what they are to meet, which those of the fit made."""
+    if device_name(X) != device_name(fitted):
         raise ValueError(
-            f"{name} is an array of {device_name(x)}, and X of {device_name(X)}. Move both to one "
-            "device and library, or give NumPy's, which follow X."
+            f"{type(estimator).__name__}.{method}() must use the same namespace and device as "
+            f"fit(): X is of {device_name(X)}, and the model was fitted on {device_name(fitted)}. "
+            "Move X there, or fit again where X lives."
         )
-    return x
 
 
 def check_on_host(what: str, *arrays: Any) -> None:
@@ -164,6 +182,7 @@ def _checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> A
 
     Its checks of dtypes know those of NumPy alone.
     """
+    X = as_given(X)
     check_library(X)
     elsewhere = is_foreign(X) and dispatching()
     if elsewhere and not getattr(estimator, "_runs_on_devices", False):
@@ -301,7 +320,7 @@ def check_rows_and_targets(
     if is_foreign(X) and dispatching():
         return _rows_and_targets_elsewhere(estimator, X, y, dtype)
     if is_foreign(y) and dispatching():
-        following(y, X, "y")
+        y = following(y, X)
     X, y = validate_data(
         estimator,
         X,
@@ -320,7 +339,7 @@ def _rows_and_targets_elsewhere(estimator: Any, X: Any, y: Any, dtype: Any) -> t
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but it is None.")
     X = _checked_by_sklearn(estimator, X, dtype, ensure_all_finite=False)
-    y = following(y, X, "y")
+    y = following(y, X)
     if not is_device(y):
         y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
     if y.ndim not in (1, 2) or len(y) != len(X):
@@ -382,7 +401,9 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 def check_outputs(X: Any, n_components: int) -> Array:
     """Rows as a transformer with so many components has returned them."""
-    outputs: Array = check_array(X, dtype=FLOATS)
+    check_library(X)
+    elsewhere = is_foreign(X) and dispatching()
+    outputs: Array = _checked_elsewhere(X, "X") if elsewhere else check_array(X, dtype=FLOATS)
     if outputs.shape[1] != n_components:
         raise ValueError(
             f"X has {outputs.shape[1]} columns, and the model {n_components} components; give rows "
@@ -445,7 +466,7 @@ def check_weights(
     if sample_weight is None:
         return None
     if X is not None:
-        sample_weight = following(sample_weight, X, "sample_weight")
+        sample_weight = following(sample_weight, X)
     weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
@@ -513,7 +534,7 @@ def check_block(
     )
     if device is not None:
         X, y, sample_weight = _sent_rows(X, y, sample_weight, device)
-    y = check_block_targets(following(y, X, "y"), schema, where)
+    y = check_block_targets(following(y, X), schema, where)
     if X.shape[0] != len(y):
         raise ValueError(f"{where}X has {X.shape[0]} rows, y {len(y)}.")
     check_finite(X, schema.feature_names, "X", where)
@@ -635,13 +656,21 @@ def check_memory(needed: int, shape: tuple[int, int], rank: int | None, A: Any =
         )
 
 
-def check_kernel_memory(n: int, bytes_per_entry: float) -> None:
-    """Raise before any of an n × n kernel matrix is allocated where it cannot fit."""
-    needed, available = bytes_per_entry * n**2, available_memory()
+KERNELS_THERE = 2.5
+"""How many times as much a kernel machine takes on a device, where nothing is decomposed in place:
+K, K + alpha or a copy of it, its factor or vectors, and what the library needs for them."""
+
+
+def check_kernel_memory(n: int, bytes_per_entry: float, Y: Any) -> None:
+    """Raise before any of an n × n kernel matrix is allocated where it, and Y, cannot fit."""
+    needed, available, there = bytes_per_entry * n**2, available_memory(), "are free"
+    if is_device(Y):
+        needed, available = KERNELS_THERE * needed, free_memory(Y)
+        there = f"are free on {device_name(Y)}"
     if available is not None and needed > available:
         raise MemoryError(
             f"{n} rows need a kernel matrix of {needed / 2**30:.1f} GiB with its factor and "
-            f'{available / 2**30:.1f} GiB are free. Use solver="rpcholesky" or "nystroem", '
+            f'{available / 2**30:.1f} GiB {there}. Use solver="rpcholesky" or "nystroem", '
             "which need n·rank entries."
         )
 
@@ -890,7 +919,8 @@ def check_images(
     """Images as rows of finite numbers, and the shape of each; whole numbers stay what they are."""
     if is_sparse(X):
         raise TypeError("X is sparse; images must be dense: use X.toarray().")
-    X = np.asarray(X)
+    check_library(X)
+    X = on_device(X) if is_foreign(X) and dispatching() else np.asarray(X)
     if X.dtype.kind not in "fiub":
         try:
             if X.dtype.kind == "c":

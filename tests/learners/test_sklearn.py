@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 import pinvlearn
+from estimators import small
 
 PUBLIC = [getattr(pinvlearn, name) for name in pinvlearn.__all__]
 ESTIMATORS = [
@@ -22,15 +23,6 @@ WEIGHT_CHECKS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 )
-
-
-def small(cls, **options):
-    """The estimator as it comes, but for a seed and no more units or trials than time allows."""
-    names = inspect.signature(cls).parameters
-    ours = {"n_hidden": 100, "random_state": 0}
-    if "max_rounds" in names:  # it tries kernels, widths and ridges in every round
-        ours |= {"max_rounds": 1, "kernel": "rbf"}
-    return cls(**{name: value for name, value in ours.items() if name in names} | options)
 
 
 def expected_failures(estimator):

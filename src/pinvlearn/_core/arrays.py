@@ -17,7 +17,15 @@ import scipy.sparse
 import scipy.sparse.linalg
 import scipy.special
 
-from pinvlearn._core.device import free_memory, home, is_device, is_foreign, on_device, to_host
+from pinvlearn._core.device import (
+    free_memory,
+    home,
+    is_device,
+    is_foreign,
+    moved_to,
+    on_device,
+    to_host,
+)
 
 Array: TypeAlias = npt.NDArray[np.floating[Any]]
 """A dense array of floats."""
@@ -136,6 +144,30 @@ def is_dense(A: Matrix) -> bool:
     return isinstance(A, np.ndarray) or is_device(A)
 
 
+def matrix_home(A: Matrix) -> Any:
+    """`home` of a matrix, shifted or not."""
+    return home(A.X if isinstance(A, Shifted) else A)
+
+
+def block_at(A: Array, rows: Any, columns: Any) -> Array:
+    """The rows and columns of A that two lists of places name."""
+    if is_device(A):
+        return A[rows][:, columns]
+    return A[np.ix_(rows, columns)]
+
+
+def drawn_by(weights: Array, count: int, rng: np.random.Generator) -> IntArray:
+    """Places drawn with probabilities in proportion to weights, one by one and with repetitions.
+
+    Elsewhere by the same numbers of the stream, of which the sums of weights are made there.
+    """
+    if not is_device(weights):
+        return rng.choice(len(weights), size=count, p=weights / weights.sum())
+    sums = np.cumsum(weights)
+    lots = moved_to(rng.random(count) * float(sums[-1]), sums)
+    return np.minimum(to_host(lots.positions_in(sums, "right")), len(weights) - 1)
+
+
 def to_dense(A: Matrix) -> Array:
     """A as a dense array; a ``LinearOperator`` is multiplied by the identity."""
     if is_sparse(A):
@@ -218,9 +250,9 @@ WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
 to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
-DEVICE_ENTRIES, DEVICE_SHARE = 2**26, 16
-"""Features made at a time on a device, 512 MiB, or so many parts of what is free there: enough for
-its processors, whose rate does not rise any more [measured]."""
+DEVICE_ENTRIES, DEVICE_SHARE = 2**25, 16
+"""Features made at a time on a device, 256 MiB, or so many parts of what is free there: some
+milliseconds of products, which hide what the host takes to ask for the next ones."""
 
 ALIGNED = 16
 """Rows of float64 that begin at multiples of so many, 128 bytes: without that products take up to
@@ -248,6 +280,25 @@ def indicators(codes: IntArray, count: int) -> Array:
     T = np.zeros((len(codes), count))
     T[np.arange(len(codes)), codes] = 1.0
     return T
+
+
+def column_spread(x: Array) -> Array:
+    """Standard deviation of each column, in float64."""
+    if is_device(x):
+        found: Array = np.sqrt(x.astype(np.float64, copy=False).var(axis=0))
+        return found
+    return np.asarray(x.std(axis=0, dtype=np.float64))
+
+
+def sums_of_runs(x: Array, starts: IntArray) -> Array:
+    """Each entry of a row replaced by the sum of the run it is in; runs begin at `starts`."""
+    sizes = np.diff([*starts, x.shape[1]])
+    if not is_device(x):
+        return np.repeat(np.add.reduceat(x, starts, axis=1), sizes, axis=1)
+    run = np.repeat(np.arange(len(starts)), sizes)
+    belongs = moved_to((run[:, None] == np.arange(len(starts))).astype(np.float64), x)
+    sums: Array = (x @ belongs) @ belongs.T
+    return sums
 
 
 def expit(x: Array) -> Array:

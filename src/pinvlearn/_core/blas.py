@@ -20,7 +20,7 @@ import scipy.linalg.lapack
 from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.device import is_device
 
-PANEL = 512
+PANEL, DEVICE_PANEL = 512, 2048
 """Columns of a symmetric product that are made at a time where no routine leaves a triangle out:
 half the work is then left out, at nearly the full rate [measured]."""
 
@@ -37,6 +37,16 @@ def lapack(name: str, *arrays: Array) -> Callable[..., Any]:
     return routine
 
 
+def device_panels(p: int) -> list[slice]:
+    """Columns of a symmetric product that a device adds up at a time, about equally many.
+
+    Narrower panels would leave out more of what is above the diagonal, but have too few tiles for
+    all processors of a card, and a last one of a few columns takes as long as a wide one.
+    """
+    count = max(round(p / DEVICE_PANEL), 1)
+    return slices(0, p, -(-p // (16 * count)) * 16)
+
+
 def add_gram(Z: Array, G: Array) -> None:
     """G += ZᵀZ in the lower triangle of G alone: one syrk, and no array in between.
 
@@ -47,7 +57,7 @@ def add_gram(Z: Array, G: Array) -> None:
     if m == 0 or p == 0:
         return
     if is_device(G):
-        for rows in slices(0, p, PANEL):
+        for rows in device_panels(p):
             G[rows, : rows.stop].add_product(Z[:, rows].T, Z[:, : rows.stop])
         return
     # Fortran sees the transposes, so the lower triangle of G is the upper one to it.

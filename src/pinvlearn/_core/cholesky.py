@@ -6,12 +6,22 @@ every tile is the work of one thread, and which tiles there are depends on the s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg
 
 from pinvlearn._core.arrays import Array, slices
-from pinvlearn._core.blas import call
+from pinvlearn._core.blas import blas, call, lapack
+from pinvlearn._core.device import is_device
+from pinvlearn._core.factoring import (
+    add_to_diagonal,
+    cholesky_solve,
+    inverse_norm,
+    lower_factor,
+    solve_lower,
+)
+from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.threads import one_blas_thread, share_out
 
 WHOLE = 1024
@@ -25,6 +35,118 @@ TILE = 512
 
 COLUMNS = 192
 """Columns of an inverse that one thread solves for."""
+
+
+DEVICE_COLUMNS = 2048
+"""Columns of an inverse that are solved for at a time where K lives on a device."""
+
+
+class RidgeFactor(Protocol):
+    """The Cholesky factor of K + alpha for a symmetric K, which is used up while it lasts.
+
+    `smallest` estimates one over the 1-norm of the inverse; it is 0 where there is no factor.
+    """
+
+    smallest: float
+
+    def give_back(self) -> None:
+        """Leave K as it was."""
+
+    def solve(self, rhs: Array) -> Array:
+        """(K + alpha)⁻¹ rhs."""
+
+    def residual(self, rhs: Array, solved: Array) -> Array:
+        """rhs - (K + alpha)·solved, from K itself."""
+
+    def inverse_diagonal(self) -> Array:
+        """The diagonal of the inverse; n³/3 flops."""
+
+    def inverse_norms(self, left: Array, right: Array) -> Array:
+        """Norms of the columns of the inverse minus left·rightᵀ; about n³ flops."""
+
+
+def ridge_factor(K: Array, alpha: float) -> RidgeFactor:
+    """The factor of K + alpha where K lives; n³/3 flops."""
+    return _There(K, alpha) if is_device(K) else _InPlace(K, alpha)
+
+
+class _InPlace:
+    """In the lower triangle of K's own array; K stays above it, and its diagonal apart."""
+
+    def __init__(self, K: Array, alpha: float) -> None:
+        self.K, self.alpha = K, alpha
+        A, self.diagonal = K.T, np.diagonal(K).copy()  # symmetric: Fortran order without a copy
+        A[np.diag_indices_from(A)] += alpha
+        norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
+        info, self.L = factor_lower(A), A
+        self.smallest = lapack("pocon", A)(A, norm, uplo="L")[0] * norm if info == 0 else 0.0
+
+    def give_back(self) -> None:
+        self.L[np.diag_indices_from(self.L)] = self.diagonal
+        mirror_lower(self.K)
+
+    def solve(self, rhs: Array) -> Array:
+        solution: Array = scipy.linalg.cho_solve((self.L, True), rhs, check_finite=False)
+        return solution
+
+    def residual(self, rhs: Array, solved: Array) -> Array:
+        # on the diagonal there is the factor's own
+        shift = (self.diagonal + self.alpha - np.diagonal(self.L))[:, None]
+        left: Array = rhs - blas("symm", self.L)(1.0, self.L, solved, lower=False) - shift * solved
+        return left
+
+    def inverse_diagonal(self) -> Array:
+        return inverse_diagonal(self.L)
+
+    def inverse_norms(self, left: Array, right: Array) -> Array:
+        return inverse_norms(self.L, left, right)
+
+
+class _There:
+    """In an array of its own, by K's library."""
+
+    def __init__(self, K: Array, alpha: float) -> None:
+        self.K, self.alpha = K, alpha
+        A = K.copy()
+        add_to_diagonal(A, alpha)
+        self.L = lower_factor(A)
+        self.smallest = 0.0 if self.L is None else 1.0 / inverse_norm(self.L)
+
+    def give_back(self) -> None:
+        self.L = None
+
+    def solve(self, rhs: Array) -> Array:
+        return cholesky_solve(self.L, rhs)
+
+    def residual(self, rhs: Array, solved: Array) -> Array:
+        left: Array = rhs - self.K @ solved - self.alpha * solved
+        return left
+
+    def inverse_diagonal(self) -> Array:
+        parts = slices(0, len(self.L), DEVICE_COLUMNS)
+        return np.concatenate([_column_squares(self._columns(part)) for part in parts])
+
+    def inverse_norms(self, left: Array, right: Array) -> Array:
+        squares = []
+        for part in slices(0, len(self.L), DEVICE_COLUMNS):
+            X = np.zeros((len(self.L), part.stop - part.start), like=self.L)
+            X[part.start :] = self._columns(part)
+            X = solve_lower(self.L, X, transposed=True)
+            X -= np.multiply.outer(left, right[part])
+            squares.append(_column_squares(X))
+        return np.sqrt(np.concatenate(squares))
+
+    def _columns(self, part: slice) -> Array:
+        """Some columns of L⁻¹, from the diagonal downwards: what is above is zero."""
+        width = part.stop - part.start
+        X = np.zeros((len(self.L) - part.start, width), like=self.L)
+        X[:width] = np.eye(width, like=self.L)
+        return solve_lower(self.L[part.start :, part.start :], X)
+
+
+def _column_squares(X: Array) -> Array:
+    squares: Array = np.einsum("ij,ij->j", X, X)
+    return squares
 
 
 def factor_lower(A: Array) -> int:

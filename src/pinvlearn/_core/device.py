@@ -26,6 +26,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Whose arrays are taken as they are."""
 
+DTYPES: dict[Any, Any] = {}
+"""NumPy's dtypes by those of other libraries, as they are found."""
+
 KINDS: dict[type, Any] = {}
 """Namespaces by type of array, as they are found."""
 
@@ -82,6 +85,19 @@ def fields_of(change: Callable[[Any], Any], thing: Any) -> Any:
     if all(changed[name] is parts[name] for name in parts):
         return thing
     return dataclasses.replace(thing, **changed)
+
+
+def home_within(thing: Any) -> Any:
+    """A `DeviceArray` among the fields of a frozen object, or in them; None: it is on the host."""
+    if isinstance(thing, DeviceArray):
+        return thing
+    if isinstance(thing, tuple):
+        parts: Any = thing
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        parts = (getattr(thing, field.name) for field in dataclasses.fields(thing))
+    else:
+        return None
+    return next((found for part in parts if (found := home_within(part)) is not None), None)
 
 
 def to_host(x: Any) -> Any:
@@ -244,7 +260,10 @@ class DeviceArray(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> Any:
         """The dtype of NumPy's of the same name."""
-        return np.dtype(str(self.data.dtype).rpartition(".")[2])
+        kind = self.data.dtype
+        if kind not in DTYPES:
+            DTYPES[kind] = np.dtype(str(kind).rpartition(".")[2])
+        return DTYPES[kind]
 
     @property
     def T(self) -> DeviceArray:
@@ -381,6 +400,10 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Whether none is zero."""
         return _reduced("all", self, axis, **kwargs)
 
+    def partition(self, kth: int, axis: int = -1) -> None:
+        """Sort in place, which is more than is asked."""
+        self[...] = _sorted(self, axis)
+
     def var(self, axis: Any = None) -> Any:
         """Mean squared distances from the mean."""
         return _reduced("var", self, axis)
@@ -413,20 +436,31 @@ class DeviceArray(NDArrayOperatorsMixin):
             total += np.abs(difference) if order == 1 else np.square(difference)
         return total if order == 1 else np.sqrt(total)
 
-    def add_product(self, A: DeviceArray, B: DeviceArray) -> None:
-        """Add A·B in place; torch needs no array in between."""
+    def add_product(self, A: DeviceArray, B: DeviceArray, factor: float = 1.0) -> None:
+        """Add factor·A·B in place; torch needs no array in between."""
         if hasattr(self.data, "addmm_"):
-            self.data.addmm_(A.data, B.data)
-        else:
+            self.data.addmm_(A.data, B.data, alpha=factor)
+        elif factor == 1.0:
             self += A @ B
+        else:
+            self += factor * (A @ B)
+
+    def add_to_diagonal(self, values: Any) -> None:
+        """Add to the diagonal in place, which torch and CuPy have a view of."""
+        if _takes_out(self):
+            diagonal = self.data.diagonal()
+            diagonal += self.bare(values)
+        else:
+            places = np.eye(len(self), dtype=bool, like=self)
+            self[...] = np.where(places, self + values, self)
 
     def distinct(self) -> DeviceArray:
         """Sorted distinct entries."""
         return DeviceArray(self.xp.sort(self.xp.unique_values(self.data)))
 
-    def positions_in(self, sorted_values: Any) -> DeviceArray:
+    def positions_in(self, sorted_values: Any, side: str = "left") -> DeviceArray:
         """Where its entries are among sorted ones."""
-        return DeviceArray(self.xp.searchsorted(self.bare(sorted_values), self.data))
+        return DeviceArray(self.xp.searchsorted(self.bare(sorted_values), self.data, side=side))
 
     # Entries.
 
@@ -436,19 +470,25 @@ class DeviceArray(NDArrayOperatorsMixin):
         if not any(part is Ellipsis for part in keys):
             taken = sum(_axes_of(part) for part in keys)
             keys = (*keys, Ellipsis) if taken < self.ndim else keys
-        found, reversed_axes, axis = [], [], 0
-        for part in keys:
+        found, reversed_axes, axis, source = [], [], 0, 0
+        for place, part in enumerate(keys):
+            if part is Ellipsis:
+                skipped = self.ndim - source - sum(map(_axes_of, keys[place + 1 :]))
+                axis, source = axis + skipped, source + skipped
+                found.append(part)
+                continue
             if isinstance(part, slice) and part.step is not None and part.step < 0:
                 if part != slice(None, None, -1):
                     raise IndexError("of slices with negative steps only [::-1] is known here.")
                 reversed_axes.append(axis)
                 part = slice(None)
             elif isinstance(part, slice):
-                part = slice(*(None if end is None else int(end) for end in _ends(part)))
+                part = slice(*part.indices(self.shape[source]))  # ends beyond an axis are its end
             elif isinstance(part, list):
                 part = np.asarray(part)
-            found.append(self.bare(part))
+            source += _axes_of(part)
             axis += not isinstance(part, int | np.integer)
+            found.append(self.bare(part))
         return found[0] if len(found) == 1 else tuple(found), tuple(reversed_axes)
 
     def __getitem__(self, key: Any) -> DeviceArray:
@@ -479,6 +519,13 @@ class DeviceArray(NDArrayOperatorsMixin):
         return taken if all(part == slice(None) for part in keys) else taken[tuple(keys)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        first, *rest = key if isinstance(key, tuple) else (key,)
+        if isinstance(first, list | np.ndarray | DeviceArray) and not _takes_out(self):
+            places = np.asarray(to_host(first))
+            if places.dtype.kind == "i":  # which the array API does not write to
+                for number, place in enumerate(places):
+                    self[(int(place), *rest)] = value[number] if np.ndim(value) else value
+                return
         found, _ = self._key(key)
         value = self.bare(value)
         if hasattr(value, "dtype") and value.dtype != self.data.dtype:
@@ -541,10 +588,6 @@ def _axes_of(part: Any) -> int:
     if isinstance(part, list):
         part = np.asarray(part)
     return int(part.ndim) if hasattr(part, "dtype") and part.dtype == bool else 1
-
-
-def _ends(part: slice) -> tuple[Any, Any, Any]:
-    return part.start, part.stop, part.step
 
 
 def _takes_out(x: DeviceArray) -> bool:
@@ -634,11 +677,12 @@ def _promoted(like: DeviceArray, given: list[Any]) -> list[Any]:
         wide = like.xp_dtype(np.result_type(*(DeviceArray(x).dtype for x in arrays)))
         return [xp.astype(x, wide, copy=False) for x in arrays]
     if len(arrays) == 1:
+        given = [int(x) if isinstance(x, bool) else x for x in given]
         number = next((x for x in given if not hasattr(x, "dtype")), None)
         kind = DeviceArray(arrays[0]).dtype.kind
         if isinstance(number, float) and kind in "biu":
             return [x if x is number else xp.astype(x, xp.float64) for x in given]
-        if isinstance(number, int) and not isinstance(number, bool) and kind == "b":
+        if isinstance(number, int) and kind == "b":
             return [x if x is number else xp.astype(x, xp.int64) for x in given]
     return given
 
@@ -674,7 +718,7 @@ def _reduced(name: str, x: Any, axis: Any = None, *, initial: Any = None, **kwar
 
 def _clip(x: Any, low: Any = None, high: Any = None, out: Any = None, **names: Any) -> Any:
     low, high = names.get("a_min", low), names.get("a_max", high)
-    low, high = names.get("min", low), names.get("max", high)
+    low, high = (x.bare(names.get(name, end)) for name, end in (("min", low), ("max", high)))
     if out is not None and hasattr(out.data, "clamp_"):
         out.data = x.xp.clip(x.data, low, high, out=out.data)
         return out
@@ -736,8 +780,8 @@ def _diagonal(x: Any, *_: Any, **__: Any) -> Any:
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis is None and x.ndim == 2 and ord == 2:
-        return DeviceArray(x.xp.linalg.matrix_norm(x.data, ord=2))
+    if axis is None and x.ndim == 2 and ord in (1, 2, np.inf):
+        return DeviceArray(x.xp.linalg.matrix_norm(x.data, ord=ord))
     kwargs = {} if ord in (None, "fro") else {"ord": ord}
     return DeviceArray(x.xp.linalg.vector_norm(x.data, axis=axis, keepdims=keepdims, **kwargs))
 
@@ -768,8 +812,21 @@ def _full_like(value: float | None) -> Callable[..., Any]:
     return made
 
 
+def _cumulative(x: Any, axis: Any = None) -> Any:
+    return DeviceArray(x.xp.cumulative_sum(x.data, axis=axis))
+
+
 def _sorted(x: Any, axis: int = -1) -> Any:
     return DeviceArray(x.xp.sort(x.data, axis=axis))
+
+
+def _median(x: Any, axis: int = 0) -> Any:
+    n, ordered = x.shape[axis], np.moveaxis(_sorted(x, axis), axis, 0)
+    return 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2])
+
+
+def _solve(A: Any, rhs: Any) -> Any:
+    return DeviceArray(A.xp.linalg.solve(A.data, rhs.data))
 
 
 def _by_name(name: str) -> Callable[..., Any]:
@@ -814,13 +871,17 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.tril: _triangle("tril"),
     np.triu: _triangle("triu"),
     np.sort: _sorted,
+    np.partition: lambda x, kth, axis=-1: _sorted(x, axis),
+    np.median: _median,
+    np.cumsum: _cumulative,
+    np.linalg.solve: _solve,
     np.ndim: lambda x: x.ndim,
     np.shape: lambda x: x.shape,
     np.size: lambda x: x.size,
     np.result_type: lambda *xs: np.result_type(*(getattr(x, "dtype", x) for x in xs)),
     np.zeros_like: _full_like(0.0),
     np.ones_like: _full_like(1.0),
-    np.empty_like: _full_like(0.0),
+    np.empty_like: lambda x, dtype=None, **_: _made_empty(x, x.shape, dtype=dtype or x.dtype),
     np.full_like: _full_like(None),
     np.array_equal: lambda one, two: one.shape == two.shape and bool((one == two).all()),
 }
@@ -834,6 +895,12 @@ def _made(value: float | None) -> Callable[..., Any]:
         return like.full(shape, args[0] if value is None else value, dtype)
 
     return make
+
+
+def _made_empty(like: DeviceArray, shape: Any, *, dtype: Any = None, **_: Any) -> Any:
+    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
+    kind = like.xp_dtype(np.float64 if dtype is None else dtype)
+    return DeviceArray(like.xp.empty(shape, dtype=kind, device=like.data.device))
 
 
 def _made_eye(like: DeviceArray, n: int, *, dtype: Any = None, **_: Any) -> Any:
@@ -853,7 +920,7 @@ def _made_array(like: DeviceArray, values: Any, dtype: Any = None, **_: Any) -> 
 
 
 CREATORS: dict[Any, Callable[..., Any]] = {
-    np.empty: _made(0.0),
+    np.empty: _made_empty,
     np.zeros: _made(0.0),
     np.ones: _made(1.0),
     np.full: _made(None),

@@ -71,7 +71,7 @@ def cholesky(A: Array, norm: float) -> tuple[Array, float] | None:
     """
     if is_device(A):
         L = lower_factor(A)
-        return None if L is None else (L, 1.0 / (_inverse_norm(L) * norm))
+        return None if L is None else (L, 1.0 / (inverse_norm(L) * norm))
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True, clean=False)
     if info != 0:
         return None
@@ -91,7 +91,7 @@ def lower_factor(A: Array) -> Any:
     return L if bool(np.isfinite(np.trace(L))) else None
 
 
-def _inverse_norm(L: Any) -> float:
+def inverse_norm(L: Any) -> float:
     """The 1-norm of (LLᵀ)⁻¹, from below: Higham's estimate by a few solves (1988)."""
     n = len(L)
     x, largest = np.full(n, 1.0 / n, like=L), 0.0
@@ -130,9 +130,25 @@ def over_upper(Y: Array, R: Array) -> Array:
 def subtract_product(Y: Array, Q: Array, C: Array) -> None:
     """Y -= QC in place, for Y in Fortran order."""
     if is_device(Y):
-        Y -= Q @ C
+        Y.add_product(Q, C, -1.0)
     else:
         blas("gemm", Q, Y)(-1.0, Q, C, beta=1.0, c=Y, overwrite_c=True)
+
+
+def solve_in_place(L: Array, block: Array) -> None:
+    """block ← L⁻¹·block for the lower triangle of L and rows that lie one after the other."""
+    if is_device(block):
+        block[...] = _triangular(L, block)
+    else:
+        blas("trsm", block)(1.0, L, block.T, side=1, lower=1, trans_a=1, overwrite_b=True)
+
+
+def inverse_of_lower(L: Array) -> Array:
+    """L⁻¹ for a lower triangle with zeros above it, which is used up."""
+    if is_device(L):
+        return _triangular(L, np.eye(len(L), like=L))
+    inverse: Array = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0]
+    return inverse
 
 
 def cholesky_solve(L: Array, rhs: Array) -> Array:
@@ -188,7 +204,7 @@ def is_definite(A: Array) -> bool:
 def add_to_diagonal(A: Array, values: Any) -> None:
     """A += diag(values), in place."""
     if is_device(A):
-        A[...] = np.where(np.eye(len(A), dtype=bool, like=A), A + values, A)
+        A.add_to_diagonal(values)
     else:
         A[np.diag_indices_from(A)] += values
 

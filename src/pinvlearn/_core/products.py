@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
-from pinvlearn._core.blas import PANEL, add_gram
+from pinvlearn._core.blas import PANEL, add_gram, device_panels
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.factoring import add_outer
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
@@ -276,8 +276,10 @@ def _canonical(A: Matrix) -> Matrix:
 
 def mirror_lower(G: Array) -> Array:
     """Symmetric G, its lower triangle copied above the diagonal in place."""
-    if is_device(G):  # whose panels on the diagonal are whole
-        for rows in slices(0, len(G), PANEL):
+    if is_device(G):
+        for rows in device_panels(len(G)):
+            corner = G[rows, rows]
+            G[rows, rows] = np.tril(corner) + np.tril(corner, -1).T
             G[: rows.start, rows] = G[rows, : rows.start].T
     else:
         _mirror_upper(G.T)

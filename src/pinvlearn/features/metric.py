@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.arrays import Array, IntArray, device_rows, slices
+from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.radial import RADIAL, distances
 
@@ -85,7 +86,7 @@ class MetricColumns:
 
         About 3npd flops for the kernel values and 2npdt for their sums; memory npt for one part.
         """
-        total = np.zeros((coef.shape[1], *X.shape))
+        total = np.zeros((coef.shape[1], *X.shape), like=home(X))
         for part, centers in zip(self.parts, self.located, strict=True):
             rows = part.coordinates(X)
             values = RADIAL[part.kernel](rows, centers, part.gamma)
@@ -124,7 +125,7 @@ class MetricMatrix:
 
     def diagonal(self) -> Array:
         """k(x, x) = 1 of every row."""
-        return np.ones(self.columns.n_columns)
+        return np.ones(self.columns.n_columns, like=home(*self.columns.located))
 
     def __call__(self, rows: IntArray, columns: IntArray) -> Array:
         located = self.columns.located
@@ -148,14 +149,15 @@ class GradientProduct:
         cls, columns: MetricColumns, coef: Array, X: Array, weights: Array | None = None
     ) -> GradientProduct:
         """Of the rows of X, a few at a time, merged in their order."""
-        w = np.ones(len(X)) if weights is None else weights
-        parts = slices(0, len(X), ROWS)
+        w = np.ones(len(X), like=home(X)) if weights is None else weights
+        pairs = columns.n_columns * len(columns.parts)
+        parts = slices(0, len(X), device_rows(pairs, X, len(X)) if is_device(X) else ROWS)
         products: list[Array] = [np.empty(0)] * len(parts)
 
         def product(number: int, rows: slice) -> None:
             G = columns.gradients(X[rows], coef) * np.sqrt(w[rows])[:, None]
             flat = G.reshape(-1, X.shape[1])
-            products[number] = flat.T @ flat
+            products[number] = to_host(flat.T @ flat)
 
         share_out(product, list(enumerate(parts)))
         total = np.zeros((X.shape[1], X.shape[1]))
@@ -183,6 +185,7 @@ def located(X: Array, root: Array | None) -> Array:
     """The rows of X in the coordinates that a root gives."""
     if root is None:
         return X
+    root = moved_to(root, X)
     coordinates: Array = X * root if root.ndim == 1 else X @ root
     return coordinates
 
@@ -206,7 +209,7 @@ def median_distance(kernel: str, X: Array) -> float:
 
     Of the first 500 rows.
     """
-    X = X[:MEDIAN_ROWS]
+    X = to_host(X[: min(MEDIAN_ROWS, len(X))])  # so few are measured there
     apart = distances(X, X, NORMS[kernel])[np.triu_indices(len(X), 1)]
     apart = apart[apart > 0.0]
     return float(np.median(apart)) if len(apart) else 1.0
@@ -238,6 +241,10 @@ def _laplacian_gradients(
     X: Array, C: Array, K: Array, coef: Array, gamma: float
 ) -> Iterator[Array]:
     """Σ_j k_ij b_j·(-γ) sign(x_i - c_j), coordinate by coordinate; equal ones have none."""
+    if is_device(X):
+        for weights in coef.T:
+            yield signed_sums(X, C, K * (-gamma * weights))
+        return
     from pinvlearn.features import _compiled
 
     rows, Ct = np.ascontiguousarray(X), np.ascontiguousarray(C.T)
@@ -245,6 +252,12 @@ def _laplacian_gradients(
         G = np.empty(X.shape)
         _compiled.signed_sums(rows, Ct, K * (-gamma * weights), G, 0, len(X))
         yield G
+
+
+def signed_sums(X: Array, C: Array, V: Array) -> Array:
+    """Σ_j v_ij sign(x_i - c_j), coordinate by coordinate, where the rows live."""
+    columns = [(V * np.sign(X[:, k, None] - C[None, :, k])).sum(axis=1) for k in range(X.shape[1])]
+    return np.stack(columns, axis=1)
 
 
 GRADIENTS: dict[str, Gradients] = {

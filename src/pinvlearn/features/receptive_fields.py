@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, device_rows, slices
+from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn.features.random_layer import orthogonal_columns
 
 TILE_BYTES = 2**22
@@ -71,15 +72,21 @@ class Fields:
         values = down.shape[1] * across.shape[1] * len(self.filters)
         return max(1, TILE_BYTES // (4 * values))
 
+    def tile_of(self, X: Array) -> int:
+        """The same where X lives: a device has no caches to mind, but memory."""
+        down, across = self._windows()
+        values = down.shape[1] * across.shape[1] * (len(self.filters) + 3 * self.filters.shape[1])
+        return device_rows(values, X, len(X)) if is_device(X) else self.tile
+
     def __call__(self, X: Array) -> Array:
         """Features of flat images (n, height·width·channels), tile by tile, in float32.
 
         Infinite where pixels are so far beyond `unit` that their squares are not in float32.
         """
-        H = np.empty((len(X), self.n_columns), dtype=np.float32)
+        H = np.empty((len(X), self.n_columns), dtype=np.float32, like=home(X))
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, len(X), self.tile):
-                H[start : start + self.tile] = self._of_tile(X[start : start + self.tile])
+            for rows in slices(0, len(X), self.tile_of(X)):
+                H[rows] = self._of_tile(X[rows])
         return H
 
     def _windows(self) -> tuple[Array, Array]:
@@ -100,14 +107,14 @@ class Fields:
             variance = np.einsum("ij,ij->i", flat, flat) / flat.shape[1] - flat.mean(axis=1) ** 2
             Z /= np.sqrt(variance.clip(min=0.0) + np.float32(self.contrast))[:, None]
         if self.two_sided:
-            R = np.empty((len(Z), 2 * k), dtype=np.float32)
+            R = np.empty((len(Z), 2 * k), dtype=np.float32, like=home(Z))
             np.maximum(Z, 0.0, out=R[:, :k])
             np.minimum(Z, 0.0, out=R[:, k:])
         else:
             R = Z
         R *= R
         # Sums over windows are a product on each axis: far fewer passes than one for each offset.
-        down, across = self._windows()
+        down, across = (moved_to(sums, X) for sums in self._windows())
         pooled = np.matmul(down, R.reshape(n, down.shape[1], -1))
         pooled = np.matmul(across, pooled.reshape(n, len(down), across.shape[1], -1))
         return np.sqrt(pooled, out=pooled).reshape(n, -1)
@@ -158,9 +165,24 @@ def centred(X: Array, unit: float) -> Array:
 
 def patches(X: Array, image_shape: Shape, size: int, stride: int) -> Array:
     """All patches of flat images, each a row: shape (n, rows, columns, size²·channels)."""
+    if is_device(X):
+        return _patches_there(X.reshape(-1, *image_shape), size, stride)
     view = sliding_window_view(X.reshape(-1, *image_shape), (size, size), axis=(1, 2))
     view = view[:, ::stride, ::stride].transpose(0, 1, 2, 4, 5, 3)
     return np.ascontiguousarray(view).reshape(*view.shape[:3], -1)
+
+
+def _patches_there(images: Array, size: int, stride: int) -> Array:
+    """The same by the array API, which has no windows: a slice for each place in a patch."""
+    n, height, width, _ = images.shape
+    down, across = height - size + 1, width - size + 1
+    parts = [
+        images[:, top : top + down : stride, left : left + across : stride]
+        for top in range(size)
+        for left in range(size)
+    ]
+    P: Array = np.stack(parts, axis=3)
+    return P.reshape(*P.shape[:3], -1)
 
 
 def sample_patches(
@@ -172,11 +194,10 @@ def sample_patches(
     image = rng.integers(len(X), size=count)
     top = rng.integers(height - size + 1, size=count)
     left = rng.integers(width - size + 1, size=count)
-    images = X.reshape(-1, *image_shape)
-    P = np.empty((count, size * size * channels))
-    for at in range(size * size):
-        pixel = images[image, top + at // size, left + at % size]
-        P[:, at * channels : (at + 1) * channels] = pixel
+    first = ((image * height + top) * width + left) * channels
+    offset = np.arange(size)[:, None] * width * channels + np.arange(size * channels)
+    places = first[:, None] + offset.ravel()
+    P = to_host(X.reshape(-1)[places.ravel()]).reshape(places.shape).astype(np.float64)
     largest = float(np.abs(P).max()) or 1.0  # squares of extreme pixels would overflow or vanish
     P /= largest
     P -= P.mean(axis=1, keepdims=True)

@@ -19,7 +19,6 @@ from sklearn.utils.metaestimators import available_if
 from pinvlearn._core.arrays import Array, Matrix, as_array
 from pinvlearn._core.device import (
     as_given,
-    device_name,
     home,
     is_device,
     memory_named,
@@ -35,7 +34,9 @@ from pinvlearn._validation import (
     check_in_memory,
     check_jobs,
     check_magnitude,
+    check_same_home,
     check_weights,
+    following,
     generator,
     warn_of_scales,
 )
@@ -214,10 +215,10 @@ class ReadoutEstimator(Followed, LedgerHolder):
         return None
 
     @memory_named()
-    def _outputs(self, X: Matrix) -> Array:
-        """map(X)·coef + intercept, in blocks; shape (n, t)."""
+    def _outputs(self, X: Matrix, method: str = "predict") -> Array:
+        """map(X)·coef + intercept, in blocks, for a method of this name; shape (n, t)."""
         X = self._later_rows(X)
-        drawn, coef, intercept = self._readers(X)
+        drawn, coef, intercept = self._readers(X, method)
         folded = getattr(drawn, "folded", None)
         if folded is not None:
             drawn, coef = folded(coef)  # a k × t product instead of one for every row
@@ -228,19 +229,16 @@ class ReadoutEstimator(Followed, LedgerHolder):
         rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
         return np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
 
-    def _readers(self, X: Matrix) -> tuple[FeatureMap, Array, Any]:
+    def _readers(self, X: Matrix, method: str) -> tuple[FeatureMap, Array, Any]:
         """Map, coefficients and intercept for rows, which must live where those of the fit did."""
         coef, intercept = on_device(self.coef_), on_device(self.intercept_)
-        if device_name(X) != device_name(coef):
-            raise ValueError(
-                f"X is of {device_name(X)}, and the model was fitted on {device_name(coef)}. Move "
-                "X there, or fit again where X lives."
-            )
+        check_same_home(self, X, coef, method)
         return self.map_, np.atleast_2d(coef).T, intercept
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._runs_on_devices
         return tags
 
 
@@ -295,7 +293,8 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         array of shape (n_samples,) or (n_samples, n_classes)
             1-D for two classes, else one column for each class or label.
         """
-        return as_given(one_column(self._outputs(X), self._ledger.schema))
+        outputs = self._outputs(X, "decision_function")
+        return as_given(one_column(outputs, self._ledger.schema))
 
     def predict(self, X: Matrix) -> Any:
         """Classes, or labels, of rows.
@@ -338,7 +337,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             The largest entry of a row is that of `predict`.  For multi-label targets, the
             probability of each label by itself.
         """
-        scaled = self._outputs(X) / self.temperature_
+        scaled = self._outputs(X, "predict_proba") / self.temperature_
         return as_given(probabilities(scaled, self._ledger.schema))
 
     @available_if(has_leave_one_out)
@@ -367,7 +366,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         chances = self._solution()["loo_chances"]
         n = len(chances)
         least = chances[max(n - int(np.ceil(coverage * (n + 1))), 0)]
-        return self.predict_proba(X) >= float(least)
+        return as_given(on_device(self.predict_proba(X)) >= float(least))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -471,7 +470,7 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
             width = width_of(errors, coverage)
             if scale is not None:
                 width = width * scale(self.map_(self._later_rows(X)))
-            return one_column(middle - width, schema), one_column(middle + width, schema)
+            return _ends(middle - width, middle + width, schema)
         if normalised:
             raise ValueError(
                 f'normalised=True is for method="quantile" and "split"; it is {method!r}.'
@@ -480,7 +479,7 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
             left_out = self._rows_left_out(method, training, groups)
             new, n_jobs = self._later_rows(X), check_jobs(self.n_jobs)
             lower, upper = left_out.ends(new, middle, coverage, n_jobs)
-        return one_column(lower, schema), one_column(upper, schema)
+        return _ends(lower, upper, schema)
 
     def _errors_on(self, calibration: Any, coverage: float, scale: NoiseScale | None) -> Array:
         """Absolute errors on rows that the fit has not seen, in units of the scale at each."""
@@ -507,16 +506,20 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
         X, y, *more = _pair("training", training, "the rows of the fit", weights=True)
         rows = self._later_rows(X)
         Y = _targets_of(y, rows)
-        weights = check_weights(more[0] if more else None, len(Y), some=True)
-        if self.loo_predictions_.size != Y.size:
+        weights = check_weights(more[0] if more else None, len(Y), some=True, X=rows)
+        if on_device(self.loo_predictions_).size != Y.size:
             raise ValueError(OTHER_ROWS)
-        return rows, Y, np.ones(len(Y)) if weights is None else weights
+        return rows, Y, np.ones(len(Y), like=home(Y)) if weights is None else weights
+
+    def _left_out_errors(self, Y: Array) -> Array:
+        """Targets of the training rows minus what the others predict."""
+        return Y - on_device(self.loo_predictions_).reshape(Y.shape)
 
     def _noise_scale(self, training: Any) -> NoiseScale:
         """How large the errors are, from those of the rows of the fit."""
         rows, Y, w = self._training_rows("normalised=True", training)
         inside = np.flatnonzero(w)
-        errors = (Y - self.loo_predictions_.reshape(Y.shape))[inside]
+        errors = self._left_out_errors(Y)[inside]
         rows, w, here = rows[inside], w[inside], Y[inside] - self._outputs(rows[inside])
         rounding = 1e-6 * np.abs(Y).max()
         # a row pulls the fit towards itself, never beyond and never away
@@ -540,7 +543,7 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
             folds = np.random.default_rng(0).permutation(n) % 10
             if groups is not None:
                 _, folds = np.unique(np.asarray(groups), return_inverse=True)
-                check_consistent_length(rows, folds)
+                check_consistent_length(np.empty(n), folds)
         residuals = Y - self._outputs(rows)
         inside = slice(None) if w.all() else np.flatnonzero(w)
         left_out = RowsLeftOut.of(
@@ -552,11 +555,9 @@ class ReadoutRegressor(RegressorMixin, ReadoutEstimator):
             folds[inside],
             check_jobs(self.n_jobs),
         )
-        alone = Y - self.loo_predictions_.reshape(Y.shape)
-        found = left_out.left_out_errors
-        if method == "jackknife+" and not np.allclose(
-            alone[inside], found, rtol=1e-4, atol=1e-6 * np.abs(Y).max()
-        ):
+        alone, found = self._left_out_errors(Y)[inside], left_out.left_out_errors
+        allowed = 1e-4 * np.abs(found) + 1e-6 * np.abs(Y).max()
+        if method == "jackknife+" and not (np.abs(alone - found) <= allowed).all():
             raise ValueError(OTHER_ROWS)
         return left_out
 
@@ -584,9 +585,16 @@ def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
 
 
 def _targets_of(y: Any, rows: Matrix) -> Array:
-    """Targets of rows, of shape (n, t)."""
-    check_consistent_length(rows, y)
-    return np.asarray(y, dtype=np.float64).reshape(rows.shape[0], -1)
+    """Targets of rows, where they live, of shape (n, t)."""
+    y = following(y, rows)
+    check_consistent_length(as_given(rows), as_given(y))
+    targets = np.asarray(y, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
+    return moved_to(targets, rows)
+
+
+def _ends(lower: Array, upper: Array, schema: Schema) -> tuple[Array, Array]:
+    """The ends of intervals as a user has them."""
+    return as_given(one_column(lower, schema)), as_given(one_column(upper, schema))
 
 
 def plan_for_engine(

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, Matrix, Shifted, max_abs
+from pinvlearn._core.arrays import Array, Matrix, Shifted, matrix_home, max_abs
+from pinvlearn._core.device import as_given, moved_to, on_device, to_host
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_choice,
@@ -20,6 +21,7 @@ from pinvlearn._validation import (
     check_finite,
     check_nonnegative,
     check_rows,
+    check_same_home,
     generator,
 )
 from pinvlearn.learners._following import Followed, followed
@@ -88,6 +90,7 @@ class FromSummary:
 class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """fit, partial_fit and the choice of components; a subclass says what is decomposed."""
 
+    _runs_on_devices = True
     _solver_name: ClassVar[str]
     """The parameter that names the solver."""
     _from_summary: ClassVar[list[str]]
@@ -185,7 +188,7 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 )
             with np.errstate(over="ignore", invalid="ignore"):
                 new = Scatter.of(X)
-            squares, least = np.trace(new.products), np.finfo(np.float64).tiny
+            squares, least = float(np.trace(new.products)), np.finfo(np.float64).tiny
             if not np.isfinite(squares):
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
             if squares <= least * np.prod(X.shape) and 0.0 < max_abs(X) < np.sqrt(least):
@@ -227,11 +230,22 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if check_count("n_oversamples", self.n_oversamples, least=1) is None:
             raise ValueError("n_oversamples=None must be an integer of at least 1.")
 
+    def _there(self, name: str) -> Array:
+        """A fitted array, as one that answers to NumPy wherever it lives."""
+        return on_device(getattr(self, name))
+
+    def _place(self, like: Array, **attributes: Array) -> None:
+        """Set fitted arrays, where `like` lives and in the precision of X."""
+        for name, values in attributes.items():
+            held = moved_to(values, like).astype(self._dtype, copy=False)
+            setattr(self, name, as_given(held))
+
     def _projected(self, X: Any) -> Array:
         """X Vᵀ for new rows; the product is finite only where they are, which saves a pass."""
-        X = check_rows(self, X, reset=False, finite=False)
+        X, components = check_rows(self, X, reset=False, finite=False), self._there("components_")
+        check_same_home(self, X, components, "transform")
         with np.errstate(over="ignore", invalid="ignore"):
-            output: Array = X @ self.components_.T
+            output: Array = X @ components.T
             finite = bool(output.size) and np.isfinite(output.sum())
         if not finite:
             self._check_finite(X)
@@ -246,7 +260,7 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 f"the deviations of X reach {largest:.2g}, and {kind.dtype} holds no squares of "
                 f"numbers above {np.sqrt(float(kind.max)):.2g}. {wider} it by a large number first."
             )
-        return (deviations**2).astype(self._dtype)
+        return deviations**2
 
     def _check_finite(self, X: Matrix) -> None:
         check_finite(X, getattr(self, "feature_names_in_", None))
@@ -269,7 +283,8 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if solver == "auto" and isinstance(self.n_components, str):
             solver, reason = "exact", "the likelihood asks for the small variances too"
         elif solver == "auto":
-            solver, reason = choose_axes(A.shape, rank, stop)
+            elsewhere = matrix_home(A) is not None
+            solver, reason = choose_axes(A.shape, rank, stop, elsewhere=elsewhere)
         rng = generator(self.random_state)
         axes = principal_axes(
             A,
@@ -312,7 +327,10 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return axes
         if axes.norm == 0.0:
             return axes.keep(1)
-        k = int(np.searchsorted(np.cumsum(axes.shares), self.n_components, side="right")) + 1
+        k = (
+            int(np.searchsorted(np.cumsum(to_host(axes.shares)), self.n_components, side="right"))
+            + 1
+        )
         return axes.keep(min(k, len(axes.s)))
 
     def _rank_and_stop(self, shape: tuple[int, int]) -> tuple[int | None, Stop | None]:
@@ -364,6 +382,7 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._runs_on_devices
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.device import as_given, home
+from pinvlearn._core.device import as_given, device_name, home, home_within
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import check_block
 from pinvlearn.engines.plan import Plan
@@ -132,6 +132,7 @@ class Ledger:
 
         `test` are the rows, where they are to be predicted without themselves.
         """
+        check_one_home(self.summary, new)
         before = self.summary if decay == 1.0 else self.summary * decay
         added = self._with(with_classes(before.merged(new), classes))
         if test is not None:
@@ -140,6 +141,7 @@ class Ledger:
 
     def forget(self, old: Summary) -> Ledger:
         """Without some of the rows."""
+        check_one_home(self.summary, old)
         return self._with(self.summary - old)
 
     def prepared_by(self, fingerprint: str) -> Ledger:
@@ -298,3 +300,13 @@ def has_probabilities(estimator: Any) -> bool:
             f"{reason} After partial_fit probabilities are there from the second block on: their "
             "scale is fitted to the block that came last, as it was predicted before it was added."
         ) from None
+
+
+def check_one_home(mine: Summary, other: Summary) -> None:
+    """Refuse to add up what lives in two places; a model would change its home on the way."""
+    here, there = (device_name(home_within(summary)) for summary in (mine, other))
+    if here != there:
+        raise ValueError(
+            f"the sums of this model live on {here}, the others on {there}. Give rows, or a model "
+            "of rows, that live where those of this model do."
+        )

@@ -34,7 +34,7 @@ def draw_radial(
     notes: list[str] = []
     width = kernel_width(X, gamma)
     if not isinstance(centers, str):
-        given = check_matrix(following(centers, X, "centers"), "centers").astype(np.float64)
+        given = check_matrix(following(centers, X), "centers").astype(np.float64)
         if given.shape[1] != X.shape[1]:
             raise ValueError(f"centers has {given.shape[1]} columns; X has {X.shape[1]} features.")
         return RadialBasis(given, width, kernel), notes

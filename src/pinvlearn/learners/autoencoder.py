@@ -199,6 +199,8 @@ class ELMAutoEncoder(MapTransformer):
     ((1797, 20), True)
     """
 
+    _runs_on_devices = False
+
     def __init__(
         self,
         n_hidden: int = 200,

@@ -10,12 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from pinvlearn._core.arrays import (
     Array,
     Matrix,
+    column_spread,
     is_sparse,
     power_of_two_scale,
     scaled,
     squared_norm,
 )
-from pinvlearn._validation import check_count, check_outputs, check_rows
+from pinvlearn._core.device import as_given, moved_to, on_device, to_host
+from pinvlearn._core.factoring import add_to_diagonal
+from pinvlearn._validation import check_count, check_outputs, check_rows, check_same_home
 from pinvlearn.learners._decomposing import Decomposition, FromSummary, held
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
@@ -162,11 +165,11 @@ class FastPCA(Decomposition):
         check_is_fitted(self)
         output = self._projected(X)
         with np.errstate(over="ignore"):
-            output -= self.mean_ @ self.components_.T
+            output -= self._there("mean_") @ self._there("components_").T
         output = held(output, "outputs", "divide X by a large number first")
         if self.whiten:
             output = (output * cutoff_gain(self._deviations, self._rcond)).astype(output.dtype)
-        return output
+        return as_given(output)
 
     def inverse_transform(self, X: Matrix) -> Array:
         """Take rows from the space of the components back to that of the features.
@@ -182,12 +185,13 @@ class FastPCA(Decomposition):
             The rows that have these coordinates.
         """
         check_is_fitted(self)
-        X = check_outputs(X, self.n_components_)
+        X, V = check_outputs(X, self.n_components_), self._there("components_")
+        check_same_home(self, X, V, "inverse_transform")
         with np.errstate(over="ignore", invalid="ignore"):
             if self.whiten:
-                X = X * self._deviations.astype(self.components_.dtype)
-            rows: Array = X @ self.components_ + self.mean_
-        return held(rows, "rows", "divide X by a large number first")
+                X = X * self._deviations.astype(V.dtype)
+            rows: Array = X @ V + self._there("mean_")
+        return as_given(held(rows, "rows", "divide X by a large number first"))
 
     def get_covariance(self) -> Array:
         """The covariance of the model: Vᵀ(diag(λ) - σ²)V + σ², [TB99] Eq. (7).
@@ -198,10 +202,11 @@ class FastPCA(Decomposition):
             The covariance.
         """
         check_is_fitted(self)
-        above = (self.explained_variance_ - self.noise_variance_).clip(min=0.0)
-        covariance: Array = (self.components_.T * above) @ self.components_
-        covariance.flat[:: len(covariance) + 1] += self.noise_variance_
-        return covariance
+        V = self._there("components_")
+        above = (self._there("explained_variance_") - self.noise_variance_).clip(min=0.0)
+        covariance: Array = (V.T * above) @ V
+        add_to_diagonal(covariance, self.noise_variance_)
+        return as_given(covariance)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance`, its pseudo-inverse where it is singular.
@@ -214,11 +219,13 @@ class FastPCA(Decomposition):
         check_is_fitted(self)
         with np.errstate(over="ignore", invalid="ignore"):
             noise = np.divide(1.0, self.noise_variance_) if self.noise_variance_ > 0.0 else 0.0
-            V = self.components_.astype(np.float64)
+            V = self._there("components_").astype(np.float64)
             precision: Array = (V.T * (self._gains - noise)) @ V
-            precision.flat[:: len(precision) + 1] += noise
-            precision = precision.astype(self.components_.dtype)
-        return held(precision, "inverse variances", "multiply X by a large number before the fit")
+            add_to_diagonal(precision, noise)
+            precision = precision.astype(self._dtype)
+        return as_given(
+            held(precision, "inverse variances", "multiply X by a large number before the fit")
+        )
 
     def score_samples(self, X: Matrix) -> Array:
         """Log-likelihood of each row under the model, [TB99] Eq. (4).
@@ -234,19 +241,22 @@ class FastPCA(Decomposition):
             One number for each row.
         """
         X = check_rows(self, X, reset=False, bounded=False)
-        V = self.components_.astype(np.float64)
-        gains, mean = self._gains, self.mean_.astype(np.float64)
+        V, mean = (self._there(name).astype(np.float64) for name in ("components_", "mean_"))
+        check_same_home(self, X, V, "score_samples")
+        gains = self._gains
         used, log_volume = np.count_nonzero(gains), -np.log(gains[gains > 0.0]).sum()
         with np.errstate(over="ignore", invalid="ignore"):
             projected: Array = X @ V.T - mean @ V.T
-            distance = projected**2 @ gains
+            distance = projected**2 @ moved_to(gains, X)
             if self.noise_variance_ > 0.0:
                 left = self.n_features_in_ - len(gains)
                 outside = _squared_distances(X, mean) - (projected**2).sum(axis=1)
                 distance += outside.clip(min=0.0) / self.noise_variance_
                 used, log_volume = used + left, log_volume + left * np.log(self.noise_variance_)
             likelihood: Array = -0.5 * (distance + used * np.log(2.0 * np.pi) + log_volume)
-        return held(likelihood, "log-likelihoods", "X is too far from the rows of the fit")
+        return as_given(
+            held(likelihood, "log-likelihoods", "X is too far from the rows of the fit")
+        )
 
     def score(self, X: Matrix, y: Any = None) -> float:
         """Mean log-likelihood of the rows.
@@ -263,19 +273,18 @@ class FastPCA(Decomposition):
         float
             The mean of `score_samples`.
         """
-        return float(self.score_samples(X).mean())
+        return float(on_device(self.score_samples(X)).mean())
 
     @property
     def _rcond(self) -> float:
         shape = self.n_samples_, self.n_features_in_
-        return default_rcond(shape, self.components_.dtype)
+        return default_rcond(shape, self._dtype)
 
     @property
     def _deviations(self) -> Array:
         """Roots of the variances, which may be too small for the precision of X."""
-        roots: Array = self.singular_values_.astype(np.float64) / np.sqrt(
-            max(self.n_samples_ - 1, 1)
-        )
+        values = to_host(self._there("singular_values_"))
+        roots: Array = values.astype(np.float64) / np.sqrt(max(self.n_samples_ - 1, 1))
         return roots
 
     @property
@@ -325,15 +334,19 @@ class FastPCA(Decomposition):
         spread = max(n - 1, 1)
         axes = self._cut(axes)
         if self.n_components == "mle":
-            axes = axes.keep(likely_rank(axes.s**2 / spread, n))
-        k, dtype, shares = len(axes.s), self._dtype, axes.shares
+            axes = axes.keep(likely_rank(to_host(axes.s) ** 2 / spread, n))
+        k, shares = len(axes.s), axes.shares
         rest = min(n, p) - k
-        self.explained_variance_ = self._variances(axes.s.astype(np.float64) / np.sqrt(spread))
+        variances = self._variances(axes.s.astype(np.float64) / np.sqrt(spread))
         left = (axes.norm / np.sqrt(spread)) ** 2 * max(1.0 - float(shares.sum()), 0.0)
-        self.components_ = axes.Vt.astype(dtype, copy=False)
-        self.explained_variance_ratio_ = shares.astype(dtype)
-        self.singular_values_ = axes.s.astype(dtype)
-        self.mean_ = mean.astype(dtype, copy=False)
+        self._place(
+            axes.Vt,
+            components_=axes.Vt,
+            explained_variance_=variances,
+            explained_variance_ratio_=shares,
+            singular_values_=axes.s,
+            mean_=mean,
+        )
         self.n_components_ = k
         self.noise_variance_ = left / rest if rest else 0.0
         self.report_ = axes.report
@@ -430,7 +443,7 @@ class FastTruncatedSVD(Decomposition):
             Their coordinates.
         """
         check_is_fitted(self)
-        return self._projected(X)
+        return as_given(self._projected(X))
 
     def inverse_transform(self, X: Matrix) -> Array:
         """Take rows from the space of the components back to that of the features.
@@ -446,10 +459,11 @@ class FastTruncatedSVD(Decomposition):
             The rows that have these coordinates.
         """
         check_is_fitted(self)
-        X = check_outputs(X, self.n_components_)
+        X, V = check_outputs(X, self.n_components_), self._there("components_")
+        check_same_home(self, X, V, "inverse_transform")
         with np.errstate(over="ignore", invalid="ignore"):
-            rows: Array = X @ self.components_
-        return held(rows, "rows", "divide X by a large number first")
+            rows: Array = X @ V
+        return as_given(held(rows, "rows", "divide X by a large number first"))
 
     @property
     def _needs_small_values(self) -> bool:
@@ -468,7 +482,7 @@ class FastTruncatedSVD(Decomposition):
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = held(X @ axes.Vt.T, "outputs", "divide X by a large number first")
             scale = power_of_two_scale(outputs)
-            deviations = scaled(outputs, scale).std(axis=0, dtype=np.float64) / scale
+            deviations = column_spread(scaled(outputs, scale)) / scale
             total = squared_norm(A)
         self._set(axes, deviations, total)
 
@@ -478,14 +492,17 @@ class FastTruncatedSVD(Decomposition):
         self._set(axes, np.sqrt(spread / summary.count), float(np.trace(summary.products)))
 
     def _set(self, axes: Axes, deviations: Array, total: float) -> None:
-        dtype = self._dtype
-        self.components_ = axes.Vt.astype(dtype, copy=False)
-        self.explained_variance_ = self._variances(deviations)
+        variances = self._variances(deviations)
         if not np.isfinite(total):
             raise ValueError("the squares of X overflow. Divide X by a large number first.")
         ratio = deviations**2 * (self.n_samples_ / total if total > 0.0 else 0.0)
-        self.explained_variance_ratio_ = ratio.astype(dtype)
-        self.singular_values_ = axes.s.astype(dtype)
+        self._place(
+            axes.Vt,
+            components_=axes.Vt,
+            explained_variance_=variances,
+            explained_variance_ratio_=ratio,
+            singular_values_=axes.s,
+        )
         self.n_components_ = len(axes.s)
         self.report_ = axes.report
 

@@ -13,7 +13,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix, column_spread
+from pinvlearn._core.device import as_given, home, moved_to, on_device, to_host
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_alpha,
@@ -24,9 +25,12 @@ from pinvlearn._validation import (
     check_positive,
     check_rows,
     check_rows_and_targets,
+    check_same_home,
     check_size,
     check_solver,
+    following,
     generator,
+    on_host,
 )
 from pinvlearn.engines.local import BlockRows, Reader, fold, rows_in_memory
 from pinvlearn.engines.plan import Head, Plan, naming, source_name
@@ -90,8 +94,6 @@ MORE = """
 class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutEstimator):
     """Prepares columns, chooses kernel and metric by rows left out, and solves with all rows."""
 
-    _runs_on_devices = False
-
     _parameter_docs = {
         "kernel": """
     kernel : {"auto", "laplacian", "exponential", "rbf"}, default="auto"
@@ -137,6 +139,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         if self.inputs_ is None:
             return check_rows_and_targets(self, X, y, dtype=np.float64)
         check_sparse(y, "y")
+        X, like = on_host(X)
+        y = following(y, X)
         y = validate_data(self, X="no_validation", y=y, multi_output=True)
         Z = np.asarray(self.inputs_.fit_transform(X), dtype=np.float64)
         check_consistent_length(Z, y)
@@ -144,15 +148,16 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         names = getattr(self.inputs_, "feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
-        return Z, y
+        return moved_to(Z, like), y
 
     def _later_rows(self, X: Any) -> Matrix:
         check_is_fitted(self)
         if self.inputs_ is None:
             return check_rows(self, X, reset=False, dtype=np.float64)
+        X, like = on_host(X)  # where columns are made ready
         if isinstance(self.inputs_, TabularInputs):
-            return self.inputs_.prepared(X, self)
-        return np.asarray(self.inputs_.transform(X), dtype=np.float64)
+            return moved_to(self.inputs_.prepared(X, self), like)
+        return moved_to(np.asarray(self.inputs_.transform(X), dtype=np.float64), like)
 
     def _inputs_for_fit(self) -> Any:
         if isinstance(self.inputs, str):
@@ -177,7 +182,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         columns, W, readout = self._solved(every, Y, weights, alpha, score, streams)
         coef = readout.coef if W is None else W @ readout.coef
         few = sample.part(0, budget.gradients)
-        self.metric_ = GradientProduct.of(columns, coef, few.Z, few.w).metric
+        metric = GradientProduct.of(columns, coef, few.Z, few.w).metric
+        self.metric_ = as_given(moved_to(metric, X))
         notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(budget, len(X))]
         return Fitted(columns if W is None else Whitened(columns, W), readout, notes)
 
@@ -211,7 +217,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
         task = KernelTask(matrix, rows_of, Y, weights, alpha, score, True, tuple(streams))
         if count >= n:
-            check_kernel_memory(n, DOUBLE)
+            check_kernel_memory(n, DOUBLE, Y)
             whole = task.whole()
             readout = solve_kernel(whole, Y, weights, intercept=True, alpha=alpha, score=score)
             return every, None, readout
@@ -328,6 +334,13 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             self._after_blocks(plan, each)
         return self
 
+    def _check_device(self, device: str | None) -> None:
+        if device is not None:
+            raise TypeError(
+                f"the blocks of {type(self).__name__} are worked on on the host: leave "
+                f"device={device!r} out, or fit to an array that lives there."
+            )
+
     def _plan_from_blocks(self, head: Head, each: Each) -> Plan:
         class_weight = self._weights_of_classes("which blocks do not know")
         forget_fit(self)
@@ -407,13 +420,15 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             Distances along them are those that the kernels see.
         """
         Z = self._later_rows(X)
-        return np.hstack([part.coordinates(Z) for part in self.parts_])
+        check_same_home(self, Z, on_device(self.metric_), "transform")
+        return as_given(np.hstack([part.coordinates(Z) for part in self.parts_]))
 
     @property
     def feature_importances_(self) -> Array:
         """Share of each column of X in the trace of `metric_`."""
         check_is_fitted(self)
-        shares = np.diagonal(self.metric_) / np.trace(self.metric_)
+        metric = to_host(on_device(self.metric_))
+        shares: Array = np.diagonal(metric) / np.trace(metric)
         sources = getattr(self.inputs_, "sources_", None)
         if sources is None:
             return shares
@@ -449,11 +464,11 @@ def _sample_of(
 
     Targets that are numbers are scaled to variance 1, so that the errors of several add up.
     """
-    w = np.ones(len(Y)) if weights is None else weights
-    order = rng.permutation(np.flatnonzero(w > 0.0))
+    w = np.ones(len(Y), like=home(Y)) if weights is None else weights
+    order = rng.permutation(to_host(np.flatnonzero(w > 0.0)))
     unit = float(w[order].mean())
     if numbers:
-        deviation = Y[order].std(axis=0)
+        deviation = column_spread(Y[order])
         Y = Y / np.where(deviation > 0.0, deviation, 1.0)
     return Sample(X[order], Y[order], w[order] / unit), unit
 

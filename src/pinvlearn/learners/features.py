@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._core.device import as_given
-from pinvlearn._validation import check_magnitude, check_rows, generator
+from pinvlearn._core.device import as_given, home_within
+from pinvlearn._validation import check_magnitude, check_rows, check_same_home, generator
 from pinvlearn.features import placed
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
@@ -59,7 +59,8 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             In the precision of X.
         """
         X = check_rows(self, X, reset=False)
-        features: Array = placed(self.map_, X)(X)
+        check_same_home(self, X, home_within(self.map_), "transform")
+        features: Array = self.map_(X)
         return as_given(features)
 
     @property
@@ -69,6 +70,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._runs_on_devices
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

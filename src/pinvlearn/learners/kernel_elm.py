@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
+from pinvlearn._core.device import is_device
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -59,8 +60,6 @@ SINGLE, DOUBLE = 4.0, 8.0
 
 class _KernelELM(SeveralWidths):
     """Takes all rows, samples or pivots, and solves on the features they give."""
-
-    _runs_on_devices = False
 
     _parameter_docs = {
         "kernel": """
@@ -157,15 +156,15 @@ class _KernelELM(SeveralWidths):
             return machine.pivots, machine.W, machine.readout
         every = np.arange(task.n)
         if solver == "randomized":
-            check_kernel_memory(task.n, 1.5 * DOUBLE)
+            check_kernel_memory(task.n, 1.5 * DOUBLE, task.Y)
             oversamples = check_size("n_oversamples", self.n_oversamples)
             solved = solve_randomized(task, rank, oversamples, consistent=self.consistent)
             return every, None, solved
         if self.single_precision:
             _check_for_single_precision(task)
-            check_kernel_memory(task.n, SINGLE)
+            check_kernel_memory(task.n, SINGLE, task.Y)
             return every, None, solve_single_precision(task)
-        check_kernel_memory(task.n, 2.0 * DOUBLE)
+        check_kernel_memory(task.n, 2.0 * DOUBLE, task.Y)
         solved = solve_kernel(
             task.whole(),
             task.Y,
@@ -246,6 +245,8 @@ class _KernelELM(SeveralWidths):
 
 
 def _check_for_single_precision(task: KernelTask) -> None:
+    if is_device(task.Y):
+        raise ValueError("single_precision=True is for arrays of NumPy; leave it False elsewhere.")
     if not isinstance(task.alpha, float) or task.score is not None or task.weights is not None:
         raise ValueError(
             "single_precision=True solves for one alpha, without weights or leave-one-out: give "

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pinvlearn._core.arrays import Array, first_bad_entry
+from pinvlearn._core.arrays import Array, first_bad_entry, slices
+from pinvlearn._core.device import as_given, home_within, is_device, memory_named
 from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import (
     check_choice,
@@ -19,9 +20,11 @@ from pinvlearn._validation import (
     check_matrix,
     check_names,
     check_nonnegative,
+    check_same_home,
     check_size,
     generator,
 )
+from pinvlearn.features import placed
 from pinvlearn.features.receptive_fields import FILTERS, Fields, draw_fields
 from pinvlearn.learners._state import unchanged_on_failure
 
@@ -162,7 +165,7 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 "A patch of one pixel is nothing without its mean; take a larger size."
             )
         pool = check_size("pool", self.pool)
-        self.map_ = draw_fields(
+        drawn = draw_fields(
             flat,
             shape,
             filters=self._checked_filters(size, shape[2]),
@@ -179,6 +182,7 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             else check_nonnegative("contrast", self.contrast),
             rng=generator(self.random_state),
         )
+        self.map_ = placed(drawn, flat)
         self.image_shape_ = shape
         self.n_features_in_ = int(np.prod(shape))
 
@@ -219,14 +223,9 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         flat, shape = check_images(X, self.image_shape_)
         check_names(self, X, reset=False)
         fields: Fields = self.map_
-        H = np.empty((len(flat), fields.n_columns), dtype=np.float32)
-
-        def fill(rows: slice) -> None:
-            H[rows] = fields(flat[rows])
-
-        tiles = [slice(at, at + fields.tile) for at in range(0, len(flat), fields.tile)]
-        for _ in in_threads(fill, tiles, check_jobs(self.n_jobs)):
-            pass
+        check_same_home(self, flat, home_within(fields), "transform")
+        with memory_named():
+            H = self._features(fields, flat)
         bad = first_bad_entry(H)
         if bad is not None:
             raise ValueError(
@@ -234,6 +233,18 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 f"reach {np.abs(flat[bad[0]]).max():.3g}, a typical deviation in fit was "
                 f"{fields.unit:.3g}. Scale all images alike."
             )
+        return as_given(H)
+
+    def _features(self, fields: Fields, flat: Array) -> Array:
+        if is_device(flat):
+            return fields(flat)
+        H = np.empty((len(flat), fields.n_columns), dtype=np.float32)
+
+        def fill(rows: slice) -> None:
+            H[rows] = fields(flat[rows])
+
+        for _ in in_threads(fill, slices(0, len(flat), fields.tile), check_jobs(self.n_jobs)):
+            pass
         return H
 
     @property
@@ -241,7 +252,7 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Filters as images."""
         size, channels = self.map_.size, self.image_shape_[2]
         shape = (-1, size, size) if channels == 1 else (-1, size, size, channels)
-        return self.map_.filters.T.reshape(shape)
+        return as_given(self.map_.filters.T.reshape(shape))
 
     @property
     def grid_(self) -> tuple[int, int, int]:
@@ -256,5 +267,6 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = self.image_shape is not None
         tags.input_tags.three_d_array = self.image_shape is None
+        tags.array_api_support = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

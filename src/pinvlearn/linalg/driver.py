@@ -11,14 +11,14 @@ import numpy as np
 
 from pinvlearn._core.arrays import (
     Matrix,
-    Shifted,
     is_operator,
     is_sparse,
+    matrix_home,
     max_abs,
     power_of_two_scale,
     scaled,
 )
-from pinvlearn._core.device import home, is_device
+from pinvlearn._core.device import is_device
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram_entries, times
 from pinvlearn._core.threads import one_blas_thread
@@ -184,11 +184,7 @@ def decompose(
     if stop is not None:
         stop = absolute(on_scaled_matrix(stop, scale), near_one, rng)
     name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
-    if is_device(A) and name in ON_HOST:
-        raise TypeError(
-            f"solver={name!r} works on NumPy and SciPy matrices alone. Use another, such as "
-            '"block-krylov", or move the matrix to NumPy.'
-        )
+    check_runs_there(A, name)
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
     # Panels, orthonormal bases and small projected problems: one thread, but for the products.
@@ -206,6 +202,15 @@ def decompose(
     return SVD(result.U, result.s / A.dtype.type(scale), result.Vt, replace(report, error=error))
 
 
+def check_runs_there(A: Matrix, solver: str) -> None:
+    """Refuse a method of the host for a matrix that lives elsewhere."""
+    if matrix_home(A) is not None and solver in ON_HOST:
+        raise TypeError(
+            f"solver={solver!r} works on NumPy and SciPy matrices alone. Use another, such as "
+            '"block-krylov", or move the matrix to NumPy.'
+        )
+
+
 def _name(stop: Stop) -> str:
     """A rule as its author would write it; a function by its name."""
     return getattr(stop, "__qualname__", None) or str(stop)
@@ -221,7 +226,7 @@ def zero_svd(A: Matrix, rank: int | None) -> SVD:
     """The decomposition of a zero matrix of A's shape: any orthonormal vectors."""
     m, n = A.shape
     k = min(m, n) if rank is None else rank
-    where = home(A.X) if isinstance(A, Shifted) else home(A)
+    where = matrix_home(A)
     U = complete(np.empty((m, 0), dtype=A.dtype, like=where), k)
     V = complete(np.empty((n, 0), dtype=A.dtype, like=where), k)
     report = Report("exact", "the matrix is zero", passes=1, error=0.0)

@@ -10,6 +10,7 @@ from pinvlearn._core.arrays import (
     Array,
     Matrix,
     as_array,
+    matrix_home,
     power_of_two_scale,
     scaled,
     squared_norm,
@@ -57,7 +58,7 @@ def spectral_error(
 ) -> float:
     """‖A - approx‖₂ by block power iteration with eight vectors; from below, usually to 1 %."""
     residual = _Residual(A, approx)
-    X: Array = moved_to(rng.standard_normal((A.shape[1], min(8, *A.shape))), home(A))
+    X: Array = moved_to(rng.standard_normal((A.shape[1], min(8, *A.shape))), matrix_home(A))
     estimate = 0.0
     for _ in range(steps):
         X, _ = qr(X) if home(X) is not None else np.linalg.qr(X)
@@ -76,5 +77,5 @@ def frobenius_error(A: Matrix, approx: SVD | RangeBasis | Array, *, block: int =
     for start in range(0, n, block):
         E = np.zeros((n, min(block, n - start)))
         E[np.arange(start, start + E.shape[1]), np.arange(E.shape[1])] = 1.0
-        total += squared_norm(as_array(residual @ moved_to(E, home(A))))
+        total += squared_norm(as_array(residual @ moved_to(E, matrix_home(A))))
     return float(np.sqrt(total)) / residual.scale

@@ -19,9 +19,20 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, IntArray, squared_norm
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.arrays import (
+    Array,
+    IntArray,
+    block_at,
+    device_rows,
+    drawn_by,
+    f_ordered,
+    slices,
+    squared_norm,
+)
+from pinvlearn._core.blas import lapack
 from pinvlearn._core.checks import number
+from pinvlearn._core.device import check_room, home, is_device, moved_to, to_host
+from pinvlearn._core.factoring import inverse_of_lower, solve_in_place, subtract_product
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 
@@ -124,7 +135,8 @@ class Pivots:
         self, K: Any, rng: np.random.Generator, *, uniform: bool, block: int | None = None
     ) -> None:
         self.K, self.rng, self.uniform, self.block = K, rng, uniform, block
-        self.diagonal: Array = np.array(K.diagonal(), dtype=np.float64)
+        given = K.diagonal()
+        self.diagonal: Array = np.asarray(given, like=home(given)).astype(np.float64)
         if not np.isfinite(self.diagonal).all():
             raise ValueError("The kernel matrix has NaN or infinity on its diagonal.")
         self._largest = float(self.diagonal.max(initial=0.0))
@@ -136,7 +148,7 @@ class Pivots:
         self._least = max(NEGLIGIBLE, ROUNDING * eps) * self._largest
         n = len(self.diagonal)
         self._rows = np.arange(n)
-        self._Ft: Array = np.empty((0, n))
+        self._Ft: Array = np.empty((0, n), like=home(self.diagonal))
         self._order: IntArray = rng.permutation(n) if uniform else np.empty(0, dtype=np.intp)
         self._seen = 0
         self.pivots: list[int] = []
@@ -148,10 +160,8 @@ class Pivots:
 
     def whitening(self) -> Array:
         """L⁻ᵀ for LLᵀ = k(P, P): F is k(X, P) L⁻ᵀ, and L is its rows at P."""
-        L = np.take(self._Ft[: len(self.pivots)], self.pivots, axis=1).T  # in Fortran order
-        for i in range(len(L)):
-            L[i, i + 1 :] = 0.0  # zero but for rounding
-        inverse: Array = lapack("trtri", L)(L, lower=True, overwrite_c=True)[0]
+        L = self._Ft[: len(self.pivots), self.pivots].T
+        inverse = inverse_of_lower(f_ordered(np.tril(L)))  # zero above it but for rounding
         return inverse.T
 
     @property
@@ -182,7 +192,11 @@ class Pivots:
     def _reserve(self, rank: int) -> None:
         if rank > len(self._Ft):
             k = len(self.pivots)
-            Ft = np.empty((rank, len(self.diagonal)))
+            n = len(self.diagonal)
+            if is_device(self.diagonal):
+                remedy = "Ask for a smaller rank, give fewer rows, or work on the host."
+                check_room(self.diagonal, rank * n, f"{rank} kernel columns of {n} rows", remedy)
+            Ft = np.empty((rank, n), like=home(self.diagonal))
             Ft[:k] = self._Ft[:k]
             self._Ft = Ft
 
@@ -193,16 +207,16 @@ class Pivots:
             self._seen += len(drawn)
             return self._by_size(drawn) if len(drawn) else None
         weights = np.where(self.diagonal > self._least, self.diagonal, 0.0)
-        total = weights.sum()
-        if total <= 0.0:
+        if weights.sum() <= 0.0:
             return None
-        drawn = self.rng.choice(len(weights), size=count, p=weights / total)
+        drawn = drawn_by(weights, count, self.rng)
         return self._by_lot(drawn, self.rng.random(count))
 
     def _rest(self, drawn: IntArray) -> Array:
-        """The drawn rows' block of K - FFᵀ."""
-        of_drawn = self._Ft[: len(self.pivots), drawn]
-        return np.array(self.K(drawn, drawn), dtype=np.float64) - of_drawn.T @ of_drawn
+        """The drawn rows' block of K - FFᵀ, on the host: pivots are taken from it one by one."""
+        of_drawn, block = self._Ft[: len(self.pivots), drawn], self.K(drawn, drawn)
+        block = np.asarray(block, dtype=np.float64, like=home(block))
+        return to_host(block - of_drawn.T @ of_drawn)
 
     def _by_size(self, drawn: IntArray) -> IntArray:
         """A uniform block, largest remaining entry first, without what those leave negligible.
@@ -228,16 +242,15 @@ class Pivots:
     def _add(self, chosen: IntArray) -> None:
         old, new = len(self.pivots), len(self.pivots) + len(chosen)
         block = self._Ft[old:new]
-        for start in range(0, block.shape[1], TILE):
-            tile = self._rows[start : start + TILE]
-            block[:, start : start + TILE] = self.K(chosen, tile)
+        n, tile = block.shape[1], TILE
+        if is_device(block):
+            tile = device_rows(len(chosen), block, n)
+        for columns in slices(0, n, tile):
+            block[:, columns] = self.K(chosen, self._rows[columns])
         if old:
-            earlier = np.asfortranarray(self._Ft[:old, chosen])
-            blas("gemm", block)(
-                -1.0, self._Ft[:old].T, earlier, beta=1.0, c=block.T, overwrite_c=True
-            )
-        corner = _lower_factor(block[:, chosen])
-        blas("trsm", block)(1.0, corner, block.T, side=1, lower=1, trans_a=1, overwrite_b=True)
+            subtract_product(block.T, self._Ft[:old].T, f_ordered(self._Ft[:old, chosen]))
+        corner = _lower_factor(to_host(block[:, chosen]))
+        solve_in_place(moved_to(corner, block), block)
         self.pivots.extend(int(i) for i in chosen)
         self.diagonal -= np.einsum("ij,ij->j", block, block)
         self.diagonal[chosen] = 0.0
@@ -316,9 +329,9 @@ def randomized_psd(
     width = min(rank + n_oversamples, n)
     eps = precision(K)
     K = K.astype(np.float64, copy=False)
-    Q, _ = thin_qr(np.asfortranarray((rng.standard_normal((width, n)) @ K).T))
+    Q, _ = thin_qr(f_ordered((rng.standard_normal((width, n)) @ K).T))
     Q, _ = thin_qr(Q)
-    T = Q.T @ (K @ Q)
+    T = to_host(Q.T @ (K @ Q))
     values, W = np.linalg.eigh((T + T.T) / 2.0)
     values, W = values[::-1], W[:, ::-1]
     if values[-1] < -np.sqrt(eps) * max(values[0], 1e-300):
@@ -363,7 +376,7 @@ class _ArrayMatrix:
         return np.diagonal(self.array)
 
     def __call__(self, rows: IntArray, columns: IntArray) -> Array:
-        return self.array[np.ix_(rows, columns)]
+        return block_at(self.array, rows, columns)
 
 
 def as_kernel_matrix(K: Any) -> Any:

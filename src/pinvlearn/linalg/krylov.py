@@ -17,7 +17,7 @@ from math import ceil
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, f_ordered, is_dense
+from pinvlearn._core.arrays import Array, Matrix, f_ordered, is_dense, matrix_home
 from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram, normal_times, times
@@ -75,7 +75,7 @@ def block_krylov(
         normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None, keep=True)
     with watch("krylov"):
         start = rng.standard_normal((width, n)).astype(A.dtype, copy=False).T
-        start = moved_to(start, home(A))
+        start = moved_to(start, matrix_home(A))
         space = krylov_space(normal, start, rank, most, _settled if n_power is None else None)
     with watch("vectors"):
         U, s, Vt = _rayleigh_ritz(A, space)
@@ -116,6 +116,7 @@ def randomized(
     power = (7 if rank < 0.1 * min(A.shape) else 4) if n_power is None else n_power
     with watch("range"):
         Y = rng.standard_normal((width, A.shape[1])).astype(A.dtype, copy=False).T
+        Y = moved_to(Y, matrix_home(A))
         Q = _orthonormal(times(A, Y))
         for step in range(1, power + 1):
             Q = _orthonormal(times(A, _orthonormal(times(A.T, Q))))

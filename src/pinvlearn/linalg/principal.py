@@ -33,7 +33,13 @@ from pinvlearn._core.factoring import svd, triangle_of
 from pinvlearn._core.products import gram, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.linalg.dense import left_vectors
-from pinvlearn.linalg.driver import DECOMPOSITIONS, DENSE_ENTRIES, zero_svd
+from pinvlearn.linalg.driver import (
+    DECOMPOSITIONS,
+    DENSE_ENTRIES,
+    DEVICE_GRAM_SIDE,
+    check_runs_there,
+    zero_svd,
+)
 from pinvlearn.linalg.krylov import NormalProduct, krylov_space
 from pinvlearn.linalg.lanczos import lanczos
 from pinvlearn.linalg.orthonormal import leading_eigen
@@ -136,16 +142,19 @@ def centred(X: Matrix) -> Shifted:
     return Shifted(X, ones, (sums / m).astype(X.dtype), sums)
 
 
-def choose_axes(shape: tuple[int, int], rank: int | None, stop: Stop | None) -> tuple[str, str]:
-    """The solver that "auto" runs for a matrix of this shape, and why."""
+def choose_axes(
+    shape: tuple[int, int], rank: int | None, stop: Stop | None, *, elsewhere: bool = False
+) -> tuple[str, str]:
+    """The solver that "auto" runs for a matrix of this shape, on a device or not, and why."""
     small = min(shape)
+    side = DEVICE_GRAM_SIDE if elsewhere else SMALL
     fits = small**2 <= DENSE_ENTRIES
     if stop is not None:
         return "adaptive", "a stop rule was given"
     if rank is None:
         how = "the whole spectrum is wanted"
         return ("gram", how) if fits else ("exact", f"{how}, and {small}² products do not fit")
-    if small <= SMALL:
+    if small <= side:
         return "gram", f"the smaller side has only {small} entries"
     if 8 * rank < small or not fits:
         return "block-krylov", f"{rank} components are few beside a smaller side of {small}"
@@ -178,6 +187,7 @@ def principal_axes(
     n_oversamples, n_power : int, optional
         As `DECOMPOSITIONS` takes them.
     """
+    check_runs_there(A, solver)
     watch = Stopwatch()
     tall = A.shape[0] >= A.shape[1]
     with (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, squared_norm
+from pinvlearn._core.arrays import Array, Matrix, matrix_home, squared_norm
 from pinvlearn._core.device import home, to_host
 from pinvlearn._core.products import times
 from pinvlearn._core.progress import told
@@ -84,7 +84,7 @@ def range_basis(
         raise TypeError("A relative rule must be made absolute first.")
     r = getattr(stop, "r", DEFAULT_WINDOW)
     wants_energy = getattr(stop, "sees", "errors") == "energy"
-    growth = _Growth(m, limit=min(m, n), r=r, dtype=A.dtype, like=home(A))
+    growth = _Growth(m, limit=min(m, n), r=r, dtype=A.dtype, like=matrix_home(A))
     energy = _Energy(A) if wants_energy else None
     history: Array = np.empty(growth.limit + 1)
     errors: Array = np.empty(growth.limit + 1)
@@ -192,7 +192,7 @@ class _Energy:
 
     def __init__(self, A: Matrix) -> None:
         self.A, self.total = A, squared_norm(A)
-        self.B: Array = np.empty((0, A.shape[1]), dtype=A.dtype, like=home(A))
+        self.B: Array = np.empty((0, A.shape[1]), dtype=A.dtype, like=matrix_home(A))
         self._captured: Array = np.zeros(1)
 
     def add(self, Q: Array) -> None:

@@ -19,7 +19,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
+from pinvlearn._core.arrays import (
+    Array,
+    IntArray,
+    Matrix,
+    as_array,
+    device_rows,
+    slices,
+    sums_of_runs,
+    to_dense,
+)
+from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import in_threads
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.factors import solved_rows
@@ -92,12 +102,12 @@ class RowsLeftOut:
             return to_dense(map(X[order[rows]]))
 
         sums = in_threads(lambda rows: weights[order[rows]] @ features(rows), chunks, n_jobs)
-        mean = sum(sums, start=np.zeros(p)) / total
+        mean = sum(sums, start=np.zeros(p, like=home(X))) / total
 
         def centred(rows: slice) -> Array:
             return (features(rows) - mean) * root[rows, None]
 
-        R = np.sqrt(alpha) * np.eye(p)
+        R = np.sqrt(alpha) * np.eye(p, like=home(X))
         for part in in_threads(lambda rows: square_r(centred(rows)), chunks, n_jobs):
             R = stacked(R, part)
         pivots = np.abs(np.diagonal(R))
@@ -106,7 +116,7 @@ class RowsLeftOut:
                 f"alpha={alpha:.3g} leaves directions undetermined, so that fits without a row are "
                 "not defined by the others. Fit with a larger alpha."
             )
-        whitened = np.empty((len(order), p))
+        whitened = np.empty((len(order), p), like=home(X))
 
         def whiten(rows: slice) -> None:
             whitened[rows] = solved_rows(centred(rows), R)
@@ -120,7 +130,7 @@ class RowsLeftOut:
             return cls(map, R, whitened, root, errors, mean, starts, order)
         for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
             own = whitened[start:stop]
-            free = np.eye(stop - start) - own @ own.T
+            free = np.eye(stop - start, like=home(X)) - own @ own.T
             free -= np.outer(root[start:stop], root[start:stop]) / total
             errors[start:stop] = np.linalg.solve(free, errors[start:stop])
         return cls(map, R, whitened, root, errors, mean, starts, order)
@@ -128,8 +138,7 @@ class RowsLeftOut:
     @property
     def left_out_errors(self) -> Array:
         """Targets minus predictions without the row's fold, in the rows' own order."""
-        errors = np.empty_like(self.errors)
-        errors[self.order] = self.errors / self.root[:, None]
+        errors: Array = (self.errors / self.root[:, None])[np.argsort(self.order)]
         return errors
 
     def ends(
@@ -144,7 +153,6 @@ class RowsLeftOut:
         above, below = min(rank, n) - 1, max(n + 1 - rank, 1) - 1
         lower, upper = np.empty_like(outputs), np.empty_like(outputs)
         share = self.root / float(np.square(self.root).sum())
-        sizes = np.diff([*self.starts, n])
         widths = np.abs(self.errors) / self.root[:, None]
 
         def of_tile(rows: slice) -> None:
@@ -152,10 +160,10 @@ class RowsLeftOut:
             pairs = solved_rows(Z, self.R) @ self.whitened.T
             pairs += share
             for j in range(t):
-                moved = pairs if j == t - 1 else pairs.copy()  # the last may use them up
+                moved: Array = pairs if j == t - 1 else pairs.copy()  # the last may use them up
                 moved *= self.errors[:, j]
-                if len(sizes) < n:
-                    moved = np.repeat(np.add.reduceat(moved, self.starts, axis=1), sizes, axis=1)
+                if len(self.starts) < n:
+                    moved = sums_of_runs(moved, self.starts)
                 without = np.subtract(outputs[rows, j, None], moved, out=moved)
                 end = without - widths[:, j]
                 end.partition(below, axis=1)
@@ -164,7 +172,8 @@ class RowsLeftOut:
                 end.partition(above, axis=1)
                 upper[rows, j] = end[:, above]
 
-        for _ in in_threads(of_tile, slices(0, len(outputs), max(MOST_PAIRS // n, 1)), n_jobs):
+        at_a_time = device_rows(n, outputs, len(outputs)) if is_device(outputs) else MOST_PAIRS // n
+        for _ in in_threads(of_tile, slices(0, len(outputs), max(at_a_time, 1)), n_jobs):
             pass
         return lower, upper
 
@@ -210,7 +219,7 @@ class NoiseScale:
     def __call__(self, H: Matrix) -> Array:
         """The scale at new rows, within those of the training rows: nothing is extrapolated."""
         known = self.left_out
-        logs = np.asarray(H @ self.readout.coef) + self.readout.intercept
+        logs = as_array(H @ self.readout.coef) + self.readout.intercept
         return np.exp(np.clip(logs, np.log(known.min(axis=0)), np.log(known.max(axis=0))))
 
 

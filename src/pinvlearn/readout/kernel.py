@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.arrays import Array, block_at, slices
 from pinvlearn._core.blas import lapack
+from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._core.products import mirror_lower
 from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -103,7 +104,8 @@ class KernelTask:
 
     def whole(self, dtype: Any = np.float64, unit: float = 1.0) -> Array:
         """All of K as one array, in some unit; values above the diagonal are those below it."""
-        whole, everything = np.empty((self.n, self.n), dtype=dtype), np.arange(self.n)
+        everything = np.arange(self.n)
+        whole: Array = np.empty((self.n, self.n), dtype=dtype, like=home(self.Y))
         for rows in slices(0, self.n, TILE // 2):
             block = self.K(everything[rows], everything[: rows.stop])
             whole[rows, : rows.stop] = block if unit == 1.0 else block / unit
@@ -142,10 +144,10 @@ def solve_kernel(
     """
     asked = _Asked(intercept, alpha, score, rounding)
     if weights is None or weights.all():
-        every = np.ones(len(Y)) if weights is None else weights
+        every = np.ones(len(Y), like=home(Y)) if weights is None else weights
         return with_uncertainty(_solve(K, Y, every, asked))
     inside, outside = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
-    readout = _solve(K[np.ix_(inside, inside)], Y[inside], weights[inside], asked)
+    readout = _solve(block_at(K, inside, inside), Y[inside], weights[inside], asked)
     coef, predictions, errors = np.zeros_like(Y), np.zeros_like(Y), np.zeros_like(Y)
     coef[inside] = readout.coef
     readout = replace(readout, coef=coef, targets=Y, weights=weights)
@@ -172,7 +174,7 @@ class _Asked:
 
 def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
     """The same for rows of positive weight."""
-    given = K.copy() if asked.score is not None and len(Y) ** 3 <= MOST_WORK else None
+    given = to_host(K.copy()) if asked.score is not None and len(Y) ** 3 <= MOST_WORK else None
     rows = KernelRows.of(K, Y, np.sqrt(weights), asked.intercept)
     watch = Stopwatch()
     alphas, fits, reason = _fits(rows, asked, watch)
@@ -187,6 +189,7 @@ def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
         best = best_of(verdict.scores, alphas, verdict.squares)
         if given is not None and found.uncertain(best).any():
             with watch("leave-one-out"):
+                found = found.on_host(given)  # so little work is done there
                 best, verdict, refined = _settled(found, verdict, alphas, given, asked.rounding)
         scores = verdict.scores
     elif len(fits) > 1:
@@ -199,9 +202,12 @@ def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
         notes = (f"{int(beyond.sum())} alphas are beyond the digits of the kernel matrix",)
     if error > TOLERANCE:
         notes += (f"the rounding of kernel values may move outputs by {error:.1g}",)
+    coef, offset = rows.root[:, None] * fits[best].dual.weights, fits[best].offset
+    if refined is not None:
+        coef, offset = moved_to(refined.u, coef), moved_to(refined.b, offset)
     return Readout(
-        coef=rows.root[:, None] * fits[best].dual.weights if refined is None else refined.u,
-        intercept=fits[best].offset if refined is None else refined.b,
+        coef=coef,
+        intercept=offset,
         alpha=float(alphas[best]),
         rank=len(Y),
         condition=float("nan"),
@@ -210,8 +216,8 @@ def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
         verdict=verdict,
         weights=weights,
         targets=Y,
-        leave_one_out=None if found is None else found.predictions[:, best],
-        leave_one_out_error=None if found is None else found.errors[:, best],
+        leave_one_out=None if found is None else moved_to(found.predictions[:, best], home(Y)),
+        leave_one_out_error=None if found is None else moved_to(found.errors[:, best], home(Y)),
         error=error,
         first_error=error if refined is None else 0.0,
         bound=error,
@@ -274,6 +280,12 @@ class _LeftOut:
         predictions = left_out(rows.Y[:, None, :], numerators, free)
         errors += 4.0 * EPS * (np.abs(rows.Y[:, None, :]) + np.abs(predictions))
         return cls(rows, score, predictions, errors)
+
+    def on_host(self, K: Array) -> _LeftOut:
+        """The same there, of rows with kernel values K."""
+        of, Y, root = self.rows, to_host(self.rows.Y), to_host(self.rows.root)
+        rows = KernelRows(K, Y, root, of.intercept, of.size)
+        return _LeftOut(rows, self.score, to_host(self.predictions), to_host(self.errors))
 
     def verdict(self, which: Any = slice(None)) -> Verdict:
         """On all alphas, or some of them."""

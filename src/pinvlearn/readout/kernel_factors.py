@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import Array
-from pinvlearn._core.blas import blas, lapack
-from pinvlearn._core.cholesky import factor_lower, inverse_diagonal, inverse_norms
-from pinvlearn._core.products import mirror_lower
+from pinvlearn._core.blas import blas
+from pinvlearn._core.cholesky import RidgeFactor, ridge_factor
+from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.factoring import add_outer, eigh
 from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
 from pinvlearn.readout.problem import EPS
 from pinvlearn.readout.solvers import TOLERANCE
@@ -49,7 +49,7 @@ class KernelRows:
             K *= np.outer(root, root)
         largest = float(np.abs(np.diagonal(K)).max(initial=0.0))
         safe = SAFE[0] < largest < SAFE[1]  # the norm that cannot overflow is slow
-        size = np.linalg.norm(K) if safe else blas("nrm2", K)(K.ravel())
+        size = np.linalg.norm(K) if safe or is_device(K) else blas("nrm2", K)(K.ravel())
         return cls(K, Y, root, intercept, float(size))
 
     @property
@@ -100,16 +100,16 @@ class Spectrum:
         K, unit = rows.K, rows.unit
         mean = K @ unit
         half = mean - 0.5 * (unit @ mean) * unit
-        for left, right in ((unit, half), (half, unit)):
-            K = blas("ger", K)(-1.0, left, right, a=K.T, overwrite_a=True).T
-        values, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
+        K = add_outer(add_outer(K, -1.0, unit, half), -1.0, half, unit)
+        values, Q = eigh(K)
+        values = to_host(values)
         least, largest = float(values[0]), float(values[-1])
         _check_definite(least, max(largest, rows.size), len(values), rounding)
         Q -= np.outer(unit, unit @ Q)
         noise = max(EPS * rows.size, -least)
         duals = Duals(Q, values.clip(min=0.0), len(values) * noise, noise)
         if rows.intercept:
-            largest = _largest_of_arrow(float(unit @ mean), Q.T @ mean, duals.values)
+            largest = _largest_of_arrow(float(unit @ mean), to_host(Q.T @ mean), duals.values)
         return cls(rows, duals, mean, max(largest, 0.0))
 
     def fits(self, alphas: Array) -> list[KernelFit]:
@@ -158,51 +158,42 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     n³/3 flops, and as many for leave-one-out.  None where K + alpha is singular to rounding: K is
     then as it was, and otherwise overwritten.
     """
-    K, root = rows.K, rows.root
-    A, diagonal = K.T, np.diagonal(K).copy()  # symmetric, so A is Fortran order without a copy
-    A[np.diag_indices_from(A)] += alpha
-    norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
-    info, L = factor_lower(A), A
-    smallest = lapack("pocon", A)(L, norm, uplo="L")[0] * norm if info == 0 else 0.0
-    noise = EPS * rows.size
-    if not smallest > len(K) * noise:
-        A[np.diag_indices_from(A)] = diagonal
-        mirror_lower(K)
+    root = rows.root
+    factor = ridge_factor(rows.K, alpha)
+    smallest, noise = factor.smallest, EPS * rows.size
+    if not smallest > len(root) * noise:
+        factor.give_back()
         return None
     both = np.column_stack([rows.targets, root])
-    solved = scipy.linalg.cho_solve((L, True), both, check_finite=False)
+    solved = factor.solve(both)
     error = noise / smallest
     if error > TOLERANCE:
-        shift = (diagonal + alpha - np.diagonal(L))[:, None]
-        solved, error = _refined(A, L, shift, both, solved)
+        solved, error = _refined(factor, both, solved)
     ones = solved[:, -1]
     weights, offset = bordered(solved[:, :-1], ones, root, rows.targets, rows.intercept)
     error = max(error, rows.error(noise, weights))
     if not leave_one_out:
         nothing = np.empty(0)
         return KernelFit(DualFit(weights, weights, nothing, nothing, nothing, 0.0), offset, error)
-    freedom, total = inverse_diagonal(L), float(root @ ones)
+    freedom, total = factor.inverse_diagonal(), float(root @ ones)
     share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
     freedom -= ones * share
     # a bound on the norms of the inverse's columns, and they themselves where it is not enough
     columns = np.sqrt(freedom.clip(min=0.0) / smallest)
     moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     if (moved > TOLERANCE * np.abs(rows.targets).max(axis=0)).any():
-        columns = inverse_norms(L, ones, share)
+        columns = factor.inverse_norms(ones, share)
         moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)
 
 
-def _refined(A: Array, L: Array, shift: Array, both: Array, solved: Array) -> tuple[Array, float]:
-    """Solutions corrected by residuals from K, in the upper triangle of its factor's array.
-
-    On the diagonal there is the factor's own, which `shift` makes good.
-    """
+def _refined(factor: RidgeFactor, both: Array, solved: Array) -> tuple[Array, float]:
+    """Solutions corrected by residuals from K."""
     size, changes = max(abs(float(np.sum(solved * both))), 1e-300), [1.0]
     for _ in range(REFINEMENTS):
-        residual = both - blas("symm", A)(1.0, A, solved, lower=False) - shift * solved
-        step = scipy.linalg.cho_solve((L, True), residual, check_finite=False)
+        residual = factor.residual(both, solved)
+        step = factor.solve(residual)
         solved = solved + step
         changes.append(float(np.sqrt(abs(np.sum(step * residual)) / size)))
         if changes[-1] <= TOLERANCE or changes[-1] > 0.5 * changes[-2]:
@@ -215,7 +206,7 @@ def bordered(
 ) -> tuple[Array, Array]:
     """Weights and intercepts from M·Y and M·√w with M = (K + alpha)⁻¹."""
     if not intercept:
-        return solved, np.zeros(solved.shape[1])
+        return solved, np.zeros(solved.shape[1], like=home(solved))
     if not root @ ones > 0.0:  # alpha is so large that nothing but means is left
         return solved, (root @ targets) / (root @ root)
     offset = (root @ solved) / (root @ ones)

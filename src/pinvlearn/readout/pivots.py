@@ -15,6 +15,7 @@ import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, slices
 from pinvlearn._core.blas import lapack
+from pinvlearn._core.device import home
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
@@ -24,6 +25,7 @@ from pinvlearn.readout.kernel import LIMIT, KernelTask, check_range
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
 from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
+from pinvlearn.summaries.moments import Moments
 
 FIRST_RANK, LAST_RANK, GAIN = 1024, 4096, 0.01
 """rank="auto" doubles from the first rank while the curve of generalised cross-validation promises
@@ -59,7 +61,8 @@ def solve_randomized(
 
     F, (approximation, U, D), why = _grown(task, rank, sample)
     if not len(D):  # the kernel is zero on all rows
-        F, U, D = np.zeros((task.n, 1)), np.zeros((task.n, 1)), np.ones(1)
+        F = U = np.zeros((task.n, 1), like=home(task.Y))
+        D = np.ones(1)
     readout = solve(task.problem(F, task.score), Auto(), task.alpha)
     if consistent:
         coef = (U / np.sqrt(D)) @ readout.coef
@@ -86,7 +89,9 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     uniform = name == "nystroem"
     pivots = Pivots(task.K, task.streams[0], uniform=uniform)
     check_range(pivots.diagonal)
-    if uniform and rank is not None and isinstance(task.alpha, float) and task.score is None:
+    on_host = home(task.Y) is None  # elsewhere nothing is solved in the memory of the columns
+    known = uniform and on_host and rank is not None and task.score is None
+    if known and rank is not None and isinstance(task.alpha, float):
         solved = _from_columns(task, pivots, rank, task.alpha)
         if solved is not None:
             return solved
@@ -98,24 +103,36 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     F, _, why = _grown(task, rank, grow)
     rows = np.array(pivots.pivots, dtype=np.intp)
     if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
-        F, rows = np.zeros((task.n, 1)), np.zeros(1, dtype=np.intp)
-    readout = solve(task.problem(F, task.score), Auto(), task.alpha)
-    W = pivots.whitening() if pivots.pivots else np.ones((1, 1))
+        F, rows = np.zeros((task.n, 1), like=home(task.Y)), np.zeros(1, dtype=np.intp)
+    problem = task.problem(F, task.score)
+    readout = solve(problem, Auto(), task.alpha)
+    W = pivots.whitening() if pivots.pivots else np.ones((1, 1), like=home(F))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     readout = replace(readout, report=replace(readout.report, notes=notes))
     size = float(np.sqrt(pivots.total * pivots.taken))
     inner = float(np.sqrt(np.linalg.norm(W, 1) * np.linalg.norm(W, np.inf)))
-    fitted = (readout.coef.T @ F.T).T + readout.intercept  # F is in Fortran order
-    readout = _with_rounding(
-        readout, W @ readout.coef, _distances(task, fitted), size, inner / readout.smallest
-    )
+    if problem.formed is not None:
+        distances = _known_distances(problem.formed, readout.coef, readout.alpha * readout.coef)
+    else:
+        fitted = (readout.coef.T @ F.T).T + readout.intercept  # F is in Fortran order
+        distances = _distances(task, fitted)
+    readout = _with_rounding(readout, W @ readout.coef, distances, size, inner / readout.smallest)
     return PivotMachine(rows, W, readout)
+
+
+def _known_distances(moments: Moments, B: Array, penalised: Array) -> tuple[Array, Array]:
+    """`_distances` by the normal equations ZᵀZB + `penalised` = ZᵀY, without another pass.
+
+    ‖Y - ZB‖² is a difference, so it is known to the rounding of ‖Y‖².
+    """
+    rest = moments.squares - (B * (moments.C + penalised)).sum(axis=0)
+    return np.sqrt(rest.clip(min=EPS * moments.squares)), np.sqrt(moments.squares)
 
 
 def _distances(task: KernelTask, fitted: Array) -> tuple[Array, Array]:
     """Weighted norms of the targets minus what was fitted, and minus their means."""
-    w = np.ones(task.n) if task.weights is None else task.weights
+    w = np.ones(task.n, like=home(task.Y)) if task.weights is None else task.weights
     mean = np.average(task.Y, axis=0, weights=w) if task.intercept else 0.0
     root = np.sqrt(w)[:, None]
     return norms_of(root * (task.Y - fitted)), norms_of(root * (task.Y - mean))
@@ -307,8 +324,6 @@ def _solve_columns(problem: Problem, C: Array, pivots: IntArray, alpha: float) -
         report=replace(report, error=error, notes=notes),
         smallest=float(np.sqrt(factor.smallest)),
     )
-    # ‖Y - CB‖² by the normal equations, without another pass: to the square root of the rounding.
-    rest = moments.squares - (coef * (moments.C + alpha * penalised(coef))).sum(axis=0)
-    residual = np.sqrt(rest.clip(min=EPS * moments.squares))
+    distances = _known_distances(moments, coef, alpha * penalised(coef))
     size, inverse = float(np.sqrt(moments.magnitude)), 1.0 / readout.smallest
-    return _with_rounding(readout, coef, (residual, np.sqrt(moments.squares)), size, inverse)
+    return _with_rounding(readout, coef, distances, size, inverse)

@@ -173,6 +173,11 @@ class Problem:
                 self._moments = self._folded.moments(self.intercept, overwrite=True)
         return self._moments
 
+    @property
+    def formed(self) -> Moments | None:
+        """The moments, if a solver wanted them."""
+        return self._moments
+
     def take_moments(self) -> Moments:
         """The moments, for a caller who writes into them: this problem forgets them."""
         moments, self._moments, self._folded = self.moments, None, None

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import (
     GradientProduct,
@@ -274,7 +275,7 @@ class _Crossing:
 
     def _judged(self, rows: Sample, outputs: Array) -> tuple[float, float, float]:
         """The spread of outputs, their mean loss, and the share of rows decided wrongly."""
-        judge, share = self.space.judge, rows.w / rows.w.sum()
+        judge, share = self.space.judge, rows.w / float(rows.w.sum())
         if rows.Y.shape[1] == 1:
             right = np.equal(rows.Y > 0.0, outputs > 0.0)[:, 0]
         else:
@@ -287,7 +288,7 @@ class _Crossing:
 
     def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
         """What a candidate is worth beside the plain machine."""
-        w = np.concatenate([half.w for half in self.halves])
+        w = np.concatenate([to_host(half.w) for half in self.halves])
         gains = base.errors - candidate.errors
         gain = float(w @ gains / w.sum())
         spread = float(np.sqrt(np.square(w) @ np.square(gains - gain))) / w.sum()
@@ -331,7 +332,7 @@ def metric_of(
     part = part_of(sample, root, setting.kernel, setting.width, space)
     columns = MetricColumns.around((part,), sample.Z)
     machine = solved(columns(sample.Z), sample, setting.alpha)
-    rows = slice(0, gradient_rows)
+    rows = slice(0, min(gradient_rows, len(sample)))
     return GradientProduct.of(columns, machine.coef, sample.Z[rows], sample.w[rows]).metric
 
 

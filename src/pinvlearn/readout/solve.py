@@ -139,15 +139,13 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     predictions, moved = np.empty(Y.shape, like=home(Y)), np.empty(Y.shape, like=home(Y))
     errors, w = [], Y[:, 0]
     for i in np.unique(best):
-        own, ridge = np.flatnonzero(best == i), float(alphas[i])
+        ridge = float(alphas[i])
         found = refined(problem, factor, ridge)
         accuracy = Accuracy(found.error, min(factor.error(ridge), MEASURED * found.first_error))
         outputs, off, _, w = held_out(problem, factor, left_out, i, ridge, found.coef, accuracy)
-        coef[:, own], predictions[:, own], moved[:, own] = (
-            found.coef[:, own],
-            outputs[:, own],
-            off[:, own],
-        )
+        for own in map(int, np.flatnonzero(best == i)):
+            coef[:, own], predictions[:, own] = found.coef[:, own], outputs[:, own]
+            moved[:, own] = off[:, own]
         errors.append((found.error, found.first_error, factor.error(ridge)))
     error, first_error, bound = np.max(errors, axis=0)
     readout = Readout(

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.progress import told
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import FORMS, NORMS, gamma_of, median_distance
@@ -100,7 +101,7 @@ class Trial:
 
     def __init__(self, space: Space, kernels: tuple[str, ...], views: Sequence[View]) -> None:
         self._space, self._kernels, self._views = space, kernels, views
-        self.weights = np.concatenate([(view.others or view.sample).w for view in views])
+        self.weights = np.concatenate([to_host((v.others or v.sample).w) for v in views])
         self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
         self._typical = [
             [median_distance(k, X) for k, X in zip(kernels, view.located, strict=True)]
@@ -127,7 +128,7 @@ class Trial:
             try:
                 numbers = range(len(self._views))
                 parts = [self._errors_of(number, widths, alpha) for number in numbers]
-                self._errors[key] = np.concatenate(parts)
+                self._errors[key] = np.concatenate([to_host(part) for part in parts])
             except np.linalg.LinAlgError:
                 self._errors[key] = np.full(len(self.weights), np.inf)
         return self._errors[key]
@@ -190,7 +191,7 @@ def _exponents(kernel: str, X: Array, Z: Array) -> Array:
 
 
 def _mean_kernel(exponents: Sequence[Array], gammas: Sequence[float]) -> Array:
-    total: Array = np.empty(exponents[0].shape)
+    total: Array = np.empty(exponents[0].shape, like=home(exponents[0]))
 
     def fill(rows: slice) -> None:
         total[rows] = 0.0
@@ -199,7 +200,8 @@ def _mean_kernel(exponents: Sequence[Array], gammas: Sequence[float]) -> Array:
             total[rows] += np.exp(np.maximum(K, LOWEST, out=K), out=K)
         total[rows] /= len(gammas)
 
-    share_out(fill, [(rows,) for rows in slices(0, len(total), CHUNK)])
+    height = len(total) if is_device(total) else CHUNK
+    share_out(fill, [(rows,) for rows in slices(0, len(total), height)])
     return total
 
 
