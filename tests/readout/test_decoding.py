@@ -43,7 +43,7 @@ def oracle(Y, F, weights):
     if F.shape[1] == 1:
         Y, F = np.hstack([-Y, Y]), np.hstack([-F, F])
     k, n = F.shape[1], weights.sum() ** 2 / np.sum(weights**2)
-    w, smoothing = weights * n / weights.sum(), 0.5 / (n + 0.5 * k)
+    w, smoothing = weights * n / weights.sum(), 0.5 / ((n + 1) * (k - 1))
     T = np.where(Y > 0, 1 - (k - 1) * smoothing, smoothing)
     mean = weights @ F / weights.sum()
     unit = np.sqrt((weights @ (F - mean) ** 2).mean() / weights.sum())

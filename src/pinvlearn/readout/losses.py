@@ -5,9 +5,10 @@ shrunk and nothing of how sure it is.  Log-loss at the temperature that suits th
 depend on that scale, which squared error does.
 
 A few rows whose classes are all told apart would have any temperature lowered without end.  So it
-is fitted to smoothed targets, as by Platt (1999), with half a row more for each class (Krichevsky
-and Trofimov 1981): of n rows and k classes a row is thought to be of any other class than its own
-with probability (1/2)/(n + k/2).
+is fitted to smoothed targets, as by Platt (1999), with half a row more that is right and half a row
+that is wrong (Krichevsky and Trofimov 1981): by n rows a row is thought to be of another class than
+its own with probability (1/2)/(n + 1), which the others share.  Half a row for each class would
+expect more errors the more classes there are.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ class Gaps(Protocol):
 
 
 def smoothing_of(n: float, k: int) -> float:
-    """How probable it is thought that a row is of some other class, by n rows of k classes."""
-    return 0.5 / (n + 0.5 * k)
+    """How probable each other class than its own is thought for a row, by n rows of k classes."""
+    return 0.5 / ((n + 1.0) * (k - 1.0))
 
 
 @dataclass(frozen=True, eq=False)
