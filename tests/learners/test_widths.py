@@ -12,9 +12,9 @@ X = RNG.uniform(-2.0, 2.0, (150, 2))
 Y = np.sin(4.0 * X[:, 0]) + 0.05 * RNG.standard_normal(150)
 C = (Y > 0.3).astype(int) + (Y > -0.3)
 LEARNERS = [
-    (pl.RBFNetworkClassifier(60, random_state=0), C),
+    (pl.RBFNetworkClassifier(60, decoding="argmax", random_state=0), C),
     (pl.RBFNetworkRegressor(60, random_state=0), Y),
-    (pl.KernelELMClassifier(random_state=0), C),
+    (pl.KernelELMClassifier(decoding="argmax", random_state=0), C),
     (pl.KernelELMRegressor(random_state=0), Y),
     (pl.KernelELMRegressor(solver="rpcholesky", rank=40, random_state=0), Y),
 ]

@@ -316,6 +316,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         single_precision: bool = False,
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
+        decoding: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -333,6 +334,7 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
         self.single_precision = single_precision
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
+        self.decoding = decoding
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -155,6 +155,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
         direct_links: bool = False,
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
+        decoding: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -169,6 +170,7 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
         self.direct_links = direct_links
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
+        self.decoding = decoding
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._core.device import home
+from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
@@ -30,10 +30,11 @@ from pinvlearn.readout.choose import (
     settled,
     smallest_root,
 )
+from pinvlearn.readout.decoding import EXACT, Decoding, Gains, judge
 from pinvlearn.readout.extended import left_out_again, scale_of
 from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
 from pinvlearn.readout.problem import Problem, Rows
-from pinvlearn.readout.scoring import Verdict
+from pinvlearn.readout.scoring import Scoring, Verdict
 from pinvlearn.readout.solvers import (
     LEVERAGE_TOLERANCE,
     LIMIT,
@@ -67,6 +68,10 @@ class Readout:
     leave_one_out, leave_one_out_error : array of shape (m, t) or None
         What each row would have been predicted by a fit to all others, and how far rounding may
         have moved that.
+    decoding : Decoding or None
+        What the outputs of classes were put through; it is in `coef` and `intercept` already.
+        `leave_one_out` are then decoded by other rows, and `undecoded` are what they were; `gains`
+        are what it adds to scores.
     error, first_error, bound : float
         Relative errors of the coefficients, in the norm of the predictions: measured after and
         before refinement, and the bound on the latter from the factor's condition, which holds
@@ -95,6 +100,9 @@ class Readout:
     weights: Array | None = None
     ridges: Array | None = None
     by_target: Array | None = None
+    decoding: Decoding | None = None
+    undecoded: Array | None = None
+    gains: Gains = Gains(0.0, 0.0)
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
@@ -167,6 +175,36 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         report=replace(report, seconds=dict(watch)),
     )
     return with_uncertainty(readout)
+
+
+def decoded(readout: Readout, scoring: Scoring, *, intercept: bool, always: bool) -> Readout:
+    """The same with outputs that are decoded, where rows left out are then predicted better.
+
+    `always` does not ask whether they are; `intercept` is whether a free one was fitted.
+    """
+    outputs, errors, Y = readout.leave_one_out, readout.leave_one_out_error, readout.targets
+    if outputs is None or errors is None or Y is None:
+        return readout
+    weights = np.ones(len(Y)) if readout.weights is None else to_host(readout.weights)
+    found = judge(scoring, to_host(Y), to_host(outputs), weights, intercept=intercept)
+    if found is None or not (always or found.better):
+        return readout
+    decoding = found.decoding
+    with np.errstate(invalid="ignore"):
+        errors = errors @ np.abs(moved_to(decoding.matrix, home(errors)))
+        errors += EXACT * np.abs(found.outputs).max()
+    note = f"decoding=logistic changes the left-out score by {found.gains.score:+.3g}"
+    return replace(
+        readout,
+        coef=readout.coef @ moved_to(decoding.matrix, home(readout.coef)),
+        intercept=decoding(readout.intercept),
+        leave_one_out=moved_to(found.outputs, home(outputs)),
+        leave_one_out_error=np.where(np.isnan(errors), np.inf, errors),
+        decoding=decoding,
+        undecoded=outputs,
+        gains=found.gains,
+        report=readout.report.with_notes(note),
+    )
 
 
 def with_uncertainty(readout: Readout) -> Readout:
