@@ -512,6 +512,7 @@ def test_the_alpha_that_is_chosen_has_the_leverages_of_its_own_factor(monkeypatc
         for solver in (s.GramSVD(), s.Cholesky(), s.ExactSVD())
     )
     assert found.first_error > s.LEVERAGE_TOLERANCE
+    assert any("Cholesky factor of its own" in note for note in found.report.notes)
     # as measured against the refined solution, without another pass over the rows
     assert found.first_error == pytest.approx(one.first_error, rel=1e-2)
     scale = np.abs(one.leave_one_out).max()

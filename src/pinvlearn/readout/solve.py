@@ -314,6 +314,8 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
                 problem, own, kept, best, chosen, found.coef, accuracy
             )
     notes += found.notes
+    if own is not factor:
+        notes += ("leverages of the chosen alpha by a Cholesky factor of its own",)
     if left_out is not None and left_out.judged is not None:
         notes += (f"leave-one-out judged {left_out.judged} of {len(alphas)} alphas, near a guess",)
     elif len(alphas) > 1 and factor.spectral is None:
