@@ -540,8 +540,8 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     that made neither its metric nor its machine (halves, both ways), and the plain machine stays a
     candidate.
 
-    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres n³/3 for the
-    last fit.  Memory as `max_kernels` says.
+    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
+    last fit with its leave-one-out.  Memory as `max_kernels` says.
 
     Parameters
     ----------
@@ -606,8 +606,8 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
     that made neither its metric nor its machine (halves, both ways), and the plain machine stays a
     candidate.
 
-    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres n³/3 for the
-    last fit.  Memory as `max_kernels` says.
+    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
+    last fit with its leave-one-out.  Memory as `max_kernels` says.
 
     Parameters
     ----------
