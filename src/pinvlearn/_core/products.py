@@ -216,13 +216,18 @@ def _shifted_gram(A: Shifted) -> Array:
         G = add_outer(add_outer(G, -1.0, moved, right), -1.0, right, moved)
         if raw <= CANCELLED * np.trace(G):
             return G
-    G = np.zeros((A.shape[1], A.shape[1]), like=home(A.X))
-    for block in A.blocks():
-        if is_device(G):
-            add_gram(block.astype(np.float64, copy=False), G)
-        else:
-            G += block.T @ block
-    return mirror_lower(G) if is_device(G) else G
+    m, n = A.shape
+    # the number of lanes depends on the shape alone, and with it the bits
+    shared = home(A.X) is None and n <= LANE_SIDE and m * n**2 // 2 >= SHARED_WORK
+    tiles = spans(m, LANES if shared else 1)
+    lanes: Array = np.zeros((len(tiles), n, n), like=home(A.X))
+
+    def add(lane: int, first: int, last: int) -> None:
+        for block in A.blocks(first, last):
+            add_gram(block.astype(np.float64, copy=False), lanes[lane])
+
+    share_out(add, [(lane, *tile) for lane, tile in enumerate(tiles)])
+    return mirror_lower(np.add.reduce(lanes, axis=0) if len(tiles) > 1 else lanes[0])
 
 
 def quadratic_forms(A: Matrix, B: Array, place: IntArray) -> Array:

@@ -32,10 +32,16 @@ from pinvlearn.readout.choose import (
 )
 from pinvlearn.readout.decoding import EXACT, Decoding, Gains, judge
 from pinvlearn.readout.extended import left_out_again, scale_of
-from pinvlearn.readout.factors import Factor, Refinable
+from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring, Verdict
-from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
+from pinvlearn.readout.solvers import (
+    LEVERAGE_TOLERANCE,
+    LIMIT,
+    TOLERANCE,
+    Solver,
+    needs_of,
+)
 
 MAX_REFINEMENTS = 4
 
@@ -131,7 +137,8 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     factor, report = (decomposing(problem) if decomposing else solver).factor(problem, alpha)
     watch, alphas = Stopwatch(report.seconds), as_path(alpha, factor)
     with watch("choice"):
-        left_out = leave_one_out(problem, factor, alphas, replace(problem.score, each_target=True))
+        score = replace(problem.score, each_target=True)
+        left_out = replace(leave_one_out(problem, factor, alphas, score), outputs=None)
         scores = left_out.verdict.scores.reshape(-1, len(alphas))
         best = np.array([best_of(own, alphas) for own in scores])
     Y = problem.rows_at_hand.Y
@@ -283,11 +290,11 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     smallest = alphas.min()
     if problem.rows is None and len(alphas) > 1:
         alphas, notes = _within_digits(factor, alphas, limit)
-    scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+    scores, left_out, best, found, own = _chosen(problem, factor, alphas, watch)
     if problem.sums_alone and len(alphas) > 1 and found.error > limit:
         # Rows that could be read again did not help: the best of what needs none.
         alphas, notes = _within_digits(factor, alphas, limit)
-        scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+        scores, left_out, best, found, own = _chosen(problem, factor, alphas, watch)
     chosen = float(alphas[best])
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
     unrefined = quality.shifted and problem.rows is None
@@ -300,8 +307,11 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     if left_out is not None:
         accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
+            kept = left_out if own is factor else replace(left_out, free=None)
+            if found.notes:  # the coefficients are others than those that were judged
+                kept = replace(kept, outputs=None)
             predictions, moved, Y, w = held_out(
-                problem, factor, left_out, best, chosen, found.coef, accuracy
+                problem, own, kept, best, chosen, found.coef, accuracy
             )
     notes += found.notes
     if left_out is not None and left_out.judged is not None:
@@ -346,12 +356,14 @@ def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, 
 
 
 class Chosen(NamedTuple):
-    """Scores of the alphas and what they come from, which alpha is best, and its solution."""
+    """Scores of the alphas and what they come from, which alpha is best, its solution, and the
+    factor from which that comes."""
 
     scores: Array | None
     left_out: LeftOut | None
     best: int
     found: Refined
+    own: Factor
 
 
 def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -> Chosen:
@@ -360,8 +372,33 @@ def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -
         scores, left_out = _judged(problem, factor, alphas)
     squares = None if left_out is None else left_out.verdict.squares
     best = 0 if scores is None else best_of(scores, alphas, squares)
+    chosen, own = float(alphas[best]), factor
     with watch("coef"):
-        return Chosen(scores, left_out, best, refined(problem, factor, float(alphas[best])))
+        found = refined(problem, factor, chosen)
+        if left_out is not None and found.first_error > LEVERAGE_TOLERANCE:
+            own, first_error = _of_one(problem, factor, left_out, chosen, found)
+            found = found._replace(first_error=first_error)
+        return Chosen(scores, left_out, best, found, own)
+
+
+def _of_one(
+    problem: Problem, factor: Factor, left_out: LeftOut, alpha: float, found: Refined
+) -> tuple[Factor, float]:
+    """The factor of ZᵀZ + alpha by itself, where eigenvectors have lost digits that leverages need.
+
+    They err by some ten times as much as a Cholesky factor of the same sums [measured], which is
+    enough to tell alphas apart; the one that is chosen then costs mp² flops more.  How far its
+    solution is from the refined one, in the norm of the predictions, is its first error.
+    """
+    spectral = factor.spectral
+    if spectral is None or not spectral.noise or left_out.predictions is not None:
+        return factor, found.first_error
+    one = CholeskyFactor(problem.moments, factor.center)
+    if found.error > TOLERANCE or not one.exists(alpha):
+        return factor, found.first_error
+    R, size = np.triu(one.upper(alpha)), abs(float(np.sum(found.coef * factor.rhs)))
+    length = float(np.linalg.norm(R @ (one.coef(alpha) - found.coef)))
+    return one, length / max(float(np.sqrt(size)), 1e-150)
 
 
 def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:
