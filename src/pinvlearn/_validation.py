@@ -437,6 +437,8 @@ def warn_of_scales(X: Matrix) -> None:
         return
     squares = np.einsum("ij,ij->j", X, X) / len(X)
     spread = np.sqrt(np.maximum(squares - X.mean(axis=0) ** 2, 0.0))
+    if spread.max() <= SCALE_RATIO * spread.min():  # whatever of it is rounding
+        return
     real = spread > ROUNDING * np.maximum(X.max(axis=0), -X.min(axis=0))
     spread = to_host(spread)[to_host(real)]
     if len(spread) > 1 and spread.max() > SCALE_RATIO * spread.min():
