@@ -55,64 +55,198 @@ def _sparse(size: float) -> Any:
     return scipy.sparse.random(*shape, density=0.005, format="csr", random_state=0)
 
 
-def entries() -> dict[str, tuple[str, Callable[[float], Callable[[], Any]]]]:
-    """The kind of each entry point, and how its call is made from a size."""
+def _low_rank(size: float) -> np.ndarray:
+    X = _rows(size / 2.5, 10)[0]
+    return np.exp(-0.05 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+
+
+def _gappy(size: float) -> np.ndarray:
+    X = _rows(size / 5.0, 30)[0] @ np.random.default_rng(1).standard_normal((30, 30))
+    X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
+    return X
+
+
+def _ratings(size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the known entries of a matrix of rank 5, and the entries."""
+    rng, shape = np.random.default_rng(0), (int(1500 * size), 800)
+    left, right = rng.standard_normal((shape[0], 5)), rng.standard_normal((shape[1], 5))
+    cells = np.unique(rng.integers(0, shape[0] * shape[1], int(60_000 * size)))
+    rows, cols = np.divmod(cells, shape[1])
+    values = (left[rows] * right[cols]).sum(axis=1) + 0.3 * rng.standard_normal(len(rows))
+    return np.column_stack([rows, cols]), values
+
+
+def _labels(size: float) -> tuple[Any, Any]:
+    """Sparse rows with any number of forty labels."""
+    import scipy.sparse
+
+    X = _sparse(size / 4.0)
+    scores = X @ np.random.default_rng(1).standard_normal((X.shape[1], 40))
+    return X, scipy.sparse.csr_array((scores > 0.5).astype(float))
+
+
+Call = Callable[[float], Callable[[], Any]]
+"""From a size to a call that is timed; what it works on is made before."""
+
+
+def _of_matrix(function: Callable[[Any], Any], make: Callable[[float], Any] = _matrix) -> Call:
+    def of_size(size: float) -> Callable[[], Any]:
+        A = make(size)
+        return lambda: function(A)
+
+    return of_size
+
+
+def _learner(
+    make: Callable[[], Any], classes: int = 6, columns: int = 20, part: float = 1.0
+) -> Call:
+    """A fit of 5,000 rows, or of a `part` of them; numbers are learned where there is no class."""
+
+    def of_size(size: float) -> Callable[[], Any]:
+        X, y = _rows(size * part, columns, classes)
+        return lambda: make().fit(X, y)
+
+    return of_size
+
+
+def entries() -> dict[str, tuple[str, Call]]:
+    """The kind of each entry point, and how its call is made from a size.
+
+    The first word is a public name; "products" stands where these are over 80 % of the flops.
+    """
     import pinvlearn as pl
 
-    def learner(make: Callable[[], Any], columns: int = 20, classes: int = 6) -> Any:
-        def of_size(size: float) -> Callable[[], Any]:
-            X, y = _rows(size, columns, classes)
-            return lambda: make().fit(X, y)
+    seeded = {"random_state": 0}
+    one_alpha = {"alpha": 1.0, "loo_scoring": None, **seeded}
 
-        return of_size
+    def partial(known: tuple[np.ndarray, np.ndarray]) -> Any:
+        (rows, cols), values = known[0].T, known[1]
+        shape = (int(rows.max()) + 1, int(cols.max()) + 1)
+        return pl.partial_svd(rows, cols, values, shape, rank=5, rng=0)
 
-    def of_matrix(function: Callable[[Any], Any], make: Callable[[float], Any] = _matrix) -> Any:
-        def of_size(size: float) -> Callable[[], Any]:
-            A = make(size)
-            return lambda: function(A)
-
-        return of_size
-
-    def kernel(size: float) -> np.ndarray:
-        X = _rows(size / 2.5, 10)[0]
-        return np.exp(-0.05 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
-
-    def gappy(size: float) -> np.ndarray:
-        X = _rows(size / 5.0, 30)[0] @ np.random.default_rng(1).standard_normal((30, 30))
-        X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
-        return X
+    def ranked(size: float) -> tuple[Any, Any]:
+        rng = np.random.default_rng(0)
+        truth = rng.random((int(3000 * size), 400)) < 0.02
+        return truth, truth + rng.random(truth.shape)
 
     return {
-        "svd, rank 20": ("other", of_matrix(lambda A: pl.svd(A, 20, rng=0))),
-        "svd, rank 100": ("other", of_matrix(lambda A: pl.svd(A, 100, rng=0))),
-        "svd, sparse": ("other", of_matrix(lambda A: pl.svd(A, 30, rng=0), _sparse)),
-        "pinv": ("LAPACK", of_matrix(pl.pinv)),
-        "lstsq": ("products", of_matrix(lambda A: pl.lstsq(A, A[:, :3]))),
-        "lowrank_psd": ("other", of_matrix(lambda K: pl.lowrank_psd(K, rank=100, rng=0), kernel)),
-        "FastPCA": ("products", of_matrix(lambda A: pl.FastPCA(50).fit(A))),
-        "PinvRegressor": ("other", learner(pl.PinvRegressor, 100, 0)),
-        "PinvClassifier": ("other", learner(pl.PinvClassifier)),
-        "ELMClassifier": ("LAPACK", learner(lambda: pl.ELMClassifier(random_state=0))),
-        "RBFNetworkClassifier": (
-            "LAPACK",
-            learner(lambda: pl.RBFNetworkClassifier(random_state=0)),
+        "svd, rank 20": ("other", _of_matrix(lambda A: pl.svd(A, 20, rng=0))),
+        "svd, rank 100": ("other", _of_matrix(lambda A: pl.svd(A, 100, rng=0))),
+        "svd, sparse": ("other", _of_matrix(lambda A: pl.svd(A, 30, rng=0), _sparse)),
+        "pinv": ("LAPACK", _of_matrix(pl.pinv)),
+        "lstsq": ("products", _of_matrix(lambda A: pl.lstsq(A, A[:, :3]))),
+        "range_basis": (
+            "other",
+            _of_matrix(lambda A: pl.range_basis(A, pl.Tolerance(0.05, relative=True), rng=0)),
         ),
+        "hub_spoke": ("other", _of_matrix(pl.hub_spoke, _sparse)),
+        "spectral_error": (
+            "other",
+            _of_matrix(lambda A: pl.spectral_error(A, pl.svd(A, 20, rng=0), rng=0)),
+        ),
+        "frobenius_error": (
+            "other",
+            _of_matrix(lambda A: pl.frobenius_error(A, pl.svd(A, 20, rng=0))),
+        ),
+        "lowrank_psd": (
+            "other",
+            _of_matrix(lambda K: pl.lowrank_psd(K, rank=100, rng=0), _low_rank),
+        ),
+        "partial_svd": ("other", _of_matrix(partial, _ratings)),
+        "ndcg_at_k": ("other", _of_matrix(lambda pair: pl.ndcg_at_k(*pair, 5), ranked)),
+        "precision_at_k": ("other", _of_matrix(lambda pair: pl.precision_at_k(*pair, 5), ranked)),
+        "FastPCA": ("products", _of_matrix(lambda A: pl.FastPCA(50).fit(A))),
+        "FastTruncatedSVD": (
+            "other",
+            _of_matrix(lambda A: pl.FastTruncatedSVD(30, **seeded).fit(A), _sparse),
+        ),
+        "PinvRegressor": ("other", _learner(pl.PinvRegressor, 0, 100)),
+        "PinvClassifier": ("other", _learner(pl.PinvClassifier)),
+        "ELMClassifier": ("LAPACK", _learner(lambda: pl.ELMClassifier(**seeded))),
+        "ELMRegressor": ("LAPACK", _learner(lambda: pl.ELMRegressor(**seeded), 0)),
+        "DeepELMClassifier": ("LAPACK", _learner(lambda: pl.DeepELMClassifier(**seeded))),
+        "DeepELMRegressor": ("LAPACK", _learner(lambda: pl.DeepELMRegressor(**seeded), 0)),
+        "ELMAutoEncoder": (
+            "other",
+            _of_matrix(
+                lambda X: pl.ELMAutoEncoder(200, **seeded).fit(X), lambda n: _rows(n, 50)[0]
+            ),
+        ),
+        "RBFNetworkClassifier": ("LAPACK", _learner(lambda: pl.RBFNetworkClassifier(**seeded))),
+        "RBFNetworkRegressor": ("LAPACK", _learner(lambda: pl.RBFNetworkRegressor(**seeded), 0)),
         "RBFNetworkClassifier, one alpha": (
             "products",
-            learner(
-                lambda: pl.RBFNetworkClassifier(1500, alpha=1.0, loo_scoring=None, random_state=0)
-            ),
+            _learner(lambda: pl.RBFNetworkClassifier(1500, **one_alpha)),
         ),
         "KernelELMClassifier, rank 500": (
             "products",
-            learner(lambda: pl.KernelELMClassifier(rank=500, random_state=0)),
+            _learner(lambda: pl.KernelELMClassifier(rank=500, **seeded)),
         ),
+        "KernelELMRegressor": ("LAPACK", _learner(pl.KernelELMRegressor, 0, part=0.2)),
         "ExtremeSVMClassifier": (
             "products",
-            learner(lambda: pl.ExtremeSVMClassifier(1000, random_state=0)),
+            _learner(lambda: pl.ExtremeSVMClassifier(1000, **seeded)),
         ),
-        "SVDImputer": ("other", of_matrix(lambda X: pl.SVDImputer().fit_transform(X), gappy)),
+        "FeatureMachineClassifier": (
+            "other",
+            _learner(lambda: pl.FeatureMachineClassifier(**seeded), part=0.1),
+        ),
+        "FeatureMachineRegressor": (
+            "other",
+            _learner(lambda: pl.FeatureMachineRegressor(**seeded), 0, part=0.1),
+        ),
+        "FastPIClassifier": (
+            "other",
+            _of_matrix(lambda pair: pl.FastPIClassifier(**seeded).fit(*pair), _labels),
+        ),
+        "PartialSVD": (
+            "other",
+            _of_matrix(lambda known: pl.PartialSVD(**seeded).fit(*known), _ratings),
+        ),
+        "SVDImputer": ("other", _of_matrix(lambda X: pl.SVDImputer().fit_transform(X), _gappy)),
+        "RandomFeatures": (
+            "other",
+            _of_matrix(
+                lambda X: pl.RandomFeatures(500, **seeded).fit_transform(X),
+                lambda n: _rows(n, 20)[0],
+            ),
+        ),
+        "RBFFeatures": (
+            "other",
+            _of_matrix(
+                lambda X: pl.RBFFeatures(500, **seeded).fit_transform(X), lambda n: _rows(n, 20)[0]
+            ),
+        ),
+        "ReceptiveFields": (
+            "products",
+            _of_matrix(
+                lambda X: pl.ReceptiveFields(**seeded).fit_transform(X),
+                lambda n: np.random.default_rng(0).random((int(300 * n), 28, 28)),
+            ),
+        ),
+        "TabularInputs": (
+            "other",
+            _of_matrix(
+                lambda X: pl.TabularInputs().fit_transform(X), lambda n: _rows(4 * n, 100)[0]
+            ),
+        ),
     }
+
+
+NOT_TIMED = {
+    "results of what is timed": ("LowRankPSD", "PseudoInverse", "RangeBasis", "Reordering", "SVD"),
+    "reports of it": ("Report", "Solution"),
+    "stop rules": ("Energy", "FlatGradient", "Rank", "Tolerance"),
+    "figures and pages": (
+        *("AlphaPathDisplay", "ConvergenceDisplay", "DegreeDisplay", "ReorderingDisplay"),
+        *("RoundsDisplay", "SizePathDisplay", "write_report"),
+    ),
+    "files, bound by the disk": (
+        *("CSVBlocks", "NpyBlocks", "NpzBlocks", "ParquetBlocks", "load", "save", "to_onnx"),
+    ),
+    "changes of form, and sums that are kept": ("as_triplets", "summaries"),
+}
+"""Public names that have no call of their own here, by why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

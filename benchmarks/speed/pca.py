@@ -1,10 +1,11 @@
 """How fast is ``FastPCA`` beside scikit-learn's PCA and IncrementalPCA at equal or better error?
 
-Five shapes of rows: tall, square and wide with singular values 1/√i and column means as large as
-the deviations, sparse, and a kernel matrix of real data, whose spectrum falls fast. Errors are
+Shapes of rows: tall, square and wide with singular values 1/√i and column means as large as
+the deviations or, far from the origin, 10,000 times as large; in float32; sparse; and a kernel
+matrix of real data, whose spectrum falls fast. Errors are
 excesses over the optimum, ‖X̄ − X̄VᵀV‖ / ‖X̄ − X̄_k‖ − 1 in the Frobenius norm for centred rows X̄, and
-the worst relative error of a variance. A peer counts as equal when its excess is at most
-``--slack`` above ours. The best peer is the fastest of those. ``fit`` is one contest, and
+the worst relative error of a variance. A peer counts as equal when both are at most ``--slack``
+above ours. The best peer is the fastest of those. ``fit`` is one contest, and
 ``fit_transform``, which costs us one more product, another. ``partial_fit`` has IncrementalPCA's
 batches and is raced against it alone.
 
@@ -31,7 +32,7 @@ from benchmarks.competitors import sklearn_pca
 from benchmarks.kernels import kernel_matrix
 from benchmarks.result import Record, Result, Table
 from benchmarks.splits import make_fold
-from benchmarks.timing import clock, race
+from benchmarks.timing import COLUMNS, race
 from pinvlearn import FastPCA
 
 NAMES = {"speed-pca": "FastPCA against scikit-learn's PCA and IncrementalPCA at equal error"}
@@ -40,12 +41,18 @@ SHAPES = {
     "tall": (50_000, 300, 20),
     "square": (2000, 2000, 40),
     "wide": (500, 20_000, 20),
+    "tall, float32": (50_000, 300, 20),
+    "tall, far": (50_000, 300, 20),
+    "square, float32": (2000, 2000, 40),
+    "square, far": (2000, 2000, 40),
+    "wide, far": (500, 20_000, 20),
     "sparse": (20_000, 2500, 20),
     "kernel": (None, 1000, 100),
 }
 """Rows, columns and components; a kernel matrix has the rows of its data."""
 CALLS = ("fit", "fit_transform")
 DENSITY = 0.01
+FAR = 1e4
 TARGET = 1.0
 
 
@@ -69,20 +76,21 @@ def run(args: argparse.Namespace) -> Result:
     def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
         X = rows(args, piece["shape"])
         k = max(2, SHAPES[piece["shape"]][2] // args.shrink)
-        deviations = dense(X) - np.asarray(X.mean(axis=0)).ravel()
+        deviations = dense(X).astype(np.float64)
+        deviations -= deviations.mean(axis=0)
         singular = scipy.linalg.svdvals(deviations)
         racers = {
             name: partial(function, X)
             for name, function in contestants(k, X, call=piece["call"]).items()
         }
-        for name, timing in race(racers, repeats=args.repeats).items():
+        for name, timing in race(racers, repeats=args.repeats, both=True).items():
             found = {"method": name, "rows": X.shape[0], "columns": X.shape[1], "k": k}
             yield {**found, **errors(deviations, timing.value, singular), **timing.record()}
 
     pieces = [{"shape": shape, "call": call} for shape in args.shapes for call in CALLS]
     records = collect(args, pieces, measure)
     groups = [[r for r in records if piece.items() <= r.items()] for piece in pieces]
-    tables = [_table(group, clock(args.threads)) for group in groups]
+    tables = [_table(group) for group in groups]
     return Result(settings_of(args), tables, _findings(groups, args), records=records)
 
 
@@ -99,11 +107,12 @@ def rows(args: argparse.Namespace, shape: str) -> Any:
     if shape == "sparse":  # columns as rare and as common as words
         X = scipy.sparse.random_array((m, n), density=DENSITY, rng=rng, format="csr")
         return scipy.sparse.csr_array(X.multiply(1 / np.sqrt(1 + np.arange(n))))
-    return with_means(m, n, rng)
+    X = with_means(m, n, rng, FAR if "far" in shape else 1.0)
+    return X.astype(np.float32) if "float32" in shape else X
 
 
-def with_means(m: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows with singular values near 1/√i and means of the size of the deviations."""
+def with_means(m: int, n: int, rng: np.random.Generator, far: float) -> np.ndarray:
+    """Rows with singular values near 1/√i and means `far` times the size of the deviations."""
     small = min(m, n)
     values = 1 / np.sqrt(1 + np.arange(small))
     turn = np.linalg.qr(rng.standard_normal((small, small)))[0]
@@ -111,7 +120,7 @@ def with_means(m: int, n: int, rng: np.random.Generator) -> np.ndarray:
         X = (rng.standard_normal((m, n)) * (values / np.sqrt(m))) @ turn
     else:
         X = (turn * (values / np.sqrt(n))) @ rng.standard_normal((m, n))
-    return X + rng.standard_normal(n) * X.std()
+    return X + rng.standard_normal(n) * (far * X.std())
 
 
 def dense(X: Any) -> np.ndarray:
@@ -158,57 +167,75 @@ def _own(group: list[Record], name: str = OURS) -> Record:
     return next(record for record in group if record["method"] == name)
 
 
-def _table(group: list[Record], timer: str) -> Table:
+def _table(group: list[Record]) -> Table:
     own = _own(group)
     body = [
         [
             record["method"],
-            record["seconds"],
-            record["cpu_seconds"],
-            record[timer] / own[timer],
+            *(record[key] for key in COLUMNS.values()),
+            *(record[key] / own[key] for key in COLUMNS.values()),
             record["excess"],
             record["variance_error"],
         ]
         for record in group
     ]
-    columns = ["method", "seconds", "CPU seconds", "time / ours", "excess", "worst variance"]
+    columns = [
+        "method",
+        *(f"seconds, {column}" for column in COLUMNS),
+        *(f"time / ours, {column}" for column in COLUMNS),
+        "excess",
+        "worst variance",
+    ]
     title = f"{own['call']}, {own['shape']}: {own['rows']} × {own['columns']}, k = {own['k']}"
     return Table(title, columns, body)
 
 
 def _findings(groups: list[list[Record]], args: argparse.Namespace) -> list[str]:
-    timer = clock(args.threads)
     lines = []
-    for call in CALLS:
-        mine = [group for group in groups if _own(group)["call"] == call]
-        for slack in args.slack:
-            best = [_best_peer(group, timer, slack) for group in mine]
-            gains = [p[timer] / _own(group)[timer] for p, group in zip(best, mine, strict=True)]
-            shown = ", ".join(
-                f"{peer['shape']} {gain:.2f} ({peer['method']})"
-                for peer, gain in zip(best, gains, strict=True)
-            )
+    for column, timer in COLUMNS.items():
+        for call in CALLS:
+            mine = [group for group in groups if _own(group)["call"] == call]
+            for slack in args.slack:
+                lines.append(f"{call}, {column}: {_beside_peers(mine, timer, slack)}")
+        incremental = [group for group in groups if any(r["method"] == PIECES for r in group)]
+        pairs = [(_own(group, INCREMENTAL), _own(group, PIECES)) for group in incremental]
+        shown = ", ".join(
+            f"{own['shape']} {peer[timer] / own[timer]:.1f} (excess {peer['excess']:.1e}, ours "
+            f"{own['excess']:.1e})"
+            for peer, own in pairs
+        )
+        if shown:
             lines.append(
-                f"{call}: time of the best peer over ours, excess within {slack:g}: smallest "
-                f"{min(gains):.2f} (target {TARGET:g}); {shown}."
+                f"partial_fit, {column}: time of IncrementalPCA over ours in its own batches: "
+                f"{shown}."
             )
-    incremental = [group for group in groups if any(r["method"] == PIECES for r in group)]
-    pairs = [(_own(group, INCREMENTAL), _own(group, PIECES)) for group in incremental]
-    shown = ", ".join(
-        f"{own['shape']} {peer[timer] / own[timer]:.1f} (excess {peer['excess']:.1e}, ours "
-        f"{own['excess']:.1e})"
-        for peer, own in pairs
-    )
-    if shown:
-        lines.append(f"partial_fit: time of IncrementalPCA over ours in its own batches: {shown}.")
     return lines
 
 
-def _best_peer(group: list[Record], timer: str, slack: float) -> Record:
+def _beside_peers(groups: list[list[Record]], timer: str, slack: float) -> str:
+    best = {_own(group)["shape"]: _best_peer(group, timer, slack) for group in groups}
+    gains = {
+        shape: peer[timer] / _own(group)[timer]
+        for (shape, peer), group in zip(best.items(), groups, strict=True)
+        if peer is not None
+    }
+    shown = ", ".join(
+        f"{shape} none" if peer is None else f"{shape} {gains[shape]:.2f} ({peer['method']})"
+        for shape, peer in best.items()
+    )
+    return (
+        f"time of the best peer over ours, excess within {slack:g}: smallest "
+        f"{min(gains.values()):.2f} (target {TARGET:g}); {shown}."
+    )
+
+
+def _best_peer(group: list[Record], timer: str, slack: float) -> Record | None:
+    """The fastest of those that are as exact; in float32 there may be none."""
     own = _own(group)
     equal = [
         record
         for record in group
-        if record["method"] not in (OURS, PIECES) and record["excess"] <= own["excess"] + slack
+        if record["method"] not in (OURS, PIECES)
+        and all(record[key] <= own[key] + slack for key in ("excess", "variance_error"))
     ]
-    return min(equal, key=lambda record: record[timer])
+    return min(equal, key=lambda record: record[timer], default=None)

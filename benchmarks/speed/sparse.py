@@ -27,12 +27,14 @@ import scipy.sparse
 from sklearn.utils.extmath import randomized_svd
 
 import pinvlearn
+from benchmarks import threads
 from benchmarks.collect import collect, settings_of
 from benchmarks.competitors import fastpi_dense, gram_eigh
 from benchmarks.competitors.scipy_svds import largest_first
 from benchmarks.result import Record, Result, Table
 from benchmarks.sparse_sets import SETS, load_sparse
 from benchmarks.tables.js20 import rank_of, reconstruction_error
+from benchmarks.timing import COLUMNS
 
 NAMES = {"speed-sparse": "svd of sparse matrices against eight peers at equal error"}
 OURS = "auto"
@@ -135,12 +137,15 @@ def _until_as_good(
     times = [(wall, cpu)]
     while as_good and len(times) < args.repeats and sum(cpu for _, cpu in times) < 10.0:
         times.append(_once(A, setting, optimal, whole)[:2])
+    with threads.limit(threads.processors()):
+        default = [_once(A, setting, optimal, whole)[0] for _ in times]
     return {
         "setting": settings.index(setting),
         "excess": excess,
         "as_good": bool(as_good),
         "seconds": median(wall for wall, _ in times),
         "cpu_seconds": median(cpu for _, cpu in times),
+        "default_seconds": min(default),
     }
 
 
@@ -162,29 +167,29 @@ def optimal_error(A: Any, k: int, most_columns: int) -> float:
 
 
 def tables(records: list[Record]) -> list[Table]:
-    """CPU time over ours for each matrix: one row per peer, one column per rank ratio."""
-    result = []
-    for dataset in dict.fromkeys(record["dataset"] for record in records):
-        mine = [record for record in records if record["dataset"] == dataset]
-        alphas = sorted({record["alpha"] for record in mine})
-        own = {r["alpha"]: r for r in mine if r["method"] == OURS and "excess" in r}
-        rows = [["auto, CPU seconds", *(_cell(own.get(a), 1.0) for a in alphas)]]
-        rows.append(["auto, excess", *(own[a]["excess"] if a in own else None for a in alphas)])
-        for method in dict.fromkeys(r["method"] for r in mine if r["method"] != OURS):
-            found = {r["alpha"]: r for r in mine if r["method"] == method}
-            cells = [
-                _cell(found.get(a), own[a]["cpu_seconds"]) if a in own else "–" for a in alphas
-            ]
-            rows.append([method, *cells])
-        result.append(Table(f"{dataset}: CPU time / ours", ["method", *map(str, alphas)], rows))
-    return result
+    """Time over ours for each matrix: one row per peer, one column per rank ratio."""
+    names = dict.fromkeys(record["dataset"] for record in records)
+    return [_table(records, name, *column) for name in names for column in COLUMNS.items()]
 
 
-def _cell(record: Record | None, unit: float) -> str:
+def _table(records: list[Record], dataset: str, column: str, timer: str) -> Table:
+    mine = [record for record in records if record["dataset"] == dataset]
+    alphas = sorted({record["alpha"] for record in mine})
+    own = {r["alpha"]: r for r in mine if r["method"] == OURS and "excess" in r}
+    rows = [["auto, seconds", *(_cell(own.get(a), 1.0, timer) for a in alphas)]]
+    rows.append(["auto, excess", *(own[a]["excess"] if a in own else None for a in alphas)])
+    for method in dict.fromkeys(r["method"] for r in mine if r["method"] != OURS):
+        found = {r["alpha"]: r for r in mine if r["method"] == method}
+        cells = [_cell(found.get(a), own[a][timer], timer) if a in own else "–" for a in alphas]
+        rows.append([method, *cells])
+    return Table(f"{dataset}: time / ours, {column}", ["method", *map(str, alphas)], rows)
+
+
+def _cell(record: Record | None, unit: float, timer: str) -> str:
     """A ratio; in brackets where the error was not reached, with the excess it had."""
-    if record is None or "cpu_seconds" not in record:
-        return "–" if record is None else f"– ({record['not_run']})"
-    ratio = f"{record['cpu_seconds'] / unit:.3g}"
+    if record is None or timer not in record:
+        return "–" if record is None else f"– ({record.get('not_run', 'not measured')})"
+    ratio = f"{record[timer] / unit:.3g}"
     return ratio if record["as_good"] else f"({ratio}, excess {record['excess']:.1g})"
 
 
@@ -194,22 +199,7 @@ def findings(records: list[Record]) -> list[str]:
     for r in records:
         if "cpu_seconds" in r:
             groups.setdefault((r["dataset"], r["alpha"]), {})[r["method"]] = r
-    best = {}
-    for key, group in groups.items():
-        equal = {n: r["cpu_seconds"] for n, r in group.items() if n != OURS and r["as_good"]}
-        if equal:
-            name = min(equal, key=lambda n: equal[n])
-            best[key] = (group[OURS]["cpu_seconds"] / equal[name], name)
-    lines = []
-    if best:
-        worst = max(best, key=lambda key: best[key][0])
-        met = sum(ratio <= TARGET for ratio, _ in best.values())
-        lines.append(
-            f"auto's time over that of the fastest peer of equal error: at most "
-            f"{best[worst][0]:.2f} ({worst[0]}, α = {worst[1]:g}, {best[worst][1]}; target "
-            f"{TARGET}), met in {met} of {len(best)} cells; median "
-            f"{median(r for r, _ in best.values()):.2f}."
-        )
+    lines = [_beside_peers(groups, *column) for column in COLUMNS.items()]
     for dataset in ("bms_webview2", "retail_baskets"):
         for method, target in LARGE.items():
             cells = [
@@ -233,3 +223,25 @@ def findings(records: list[Record]) -> list[str]:
             f"{median(lean):.1f} (target 3)."
         )
     return lines
+
+
+def _beside_peers(
+    groups: Mapping[tuple[str, float], Mapping[str, Record]], column: str, timer: str
+) -> str:
+    """Our time over that of the fastest peer of equal error, in every cell that has one."""
+    best = {}
+    for key, group in groups.items():
+        equal = {n: r[timer] for n, r in group.items() if n != OURS and r["as_good"]}
+        if equal:
+            name = min(equal, key=lambda n: equal[n])
+            best[key] = (group[OURS][timer] / equal[name], name)
+    if not best:
+        return f"{column}: no peer reaches the error of auto."
+    worst = max(best, key=lambda key: best[key][0])
+    met = sum(ratio <= TARGET for ratio, _ in best.values())
+    return (
+        f"{column}, auto's time over that of the fastest peer of equal error: at most "
+        f"{best[worst][0]:.2f} ({worst[0]}, α = {worst[1]:g}, {best[worst][1]}; target "
+        f"{TARGET}), met in {met} of {len(best)} cells; median "
+        f"{median(r for r, _ in best.values()):.2f}."
+    )

@@ -16,10 +16,12 @@ def shifted(m, n, make=np.asarray):
 @pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize("n", [1, 300, 5000])
 def test_blocks_of_centred_rows_take_no_more_than_16_mib(n, make):
-    A = shifted({1: 9000, 300: 4200, 5000: 500}[n], n, make)
+    m = {1: 140_000, 300: 4200, 5000: 500}[n]
+    A = shifted(m, n, make)
     sizes = [block.nbytes for block in A.blocks()]
     assert len(sizes) > 1
     assert max(sizes) <= 16 * 2**20
+    assert sum(block.nbytes for block in A.blocks(100, m - 1)) == 8 * (m - 101) * n
 
 
 def test_blocks_are_the_difference():

@@ -2,6 +2,7 @@
 
 import pytest
 
+import pinvlearn
 from benchmarks.speed import desk
 
 
@@ -18,6 +19,14 @@ def record(**changes):
 )
 def test_targets_follow_kind_length_and_circumstance(changes, target):
     assert record(**changes)["target"] == target
+
+
+def test_every_public_name_is_timed_or_said_why_not():
+    timed = {name.split(",")[0] for name in desk.entries()}
+    others = [name for names in desk.NOT_TIMED.values() for name in names]
+    public = {name for name in pinvlearn.__all__ if not name.startswith("_")}
+    assert timed | set(others) == public
+    assert not timed & set(others)
 
 
 def test_findings_name_what_is_missed():

@@ -31,6 +31,13 @@ def test_every_table_format_gives_the_same_model(ending, table) -> None:
     assert out == ok("predict", "model.skops", "reference.csv").stdout
 
 
+def test_a_wide_text_is_read_as_a_narrow_one_is(table, monkeypatch) -> None:
+    table.to_csv("table.csv", index=False)
+    narrow = _data.read(Path("table.csv"), print).X
+    monkeypatch.setattr(_data, "WIDE", 2)
+    pd.testing.assert_frame_equal(_data.read(Path("table.csv"), print).X, narrow)
+
+
 def test_semicolons_are_understood(table) -> None:
     table.to_csv("table.csv", sep=";", index=False)
     values = json.loads(ok("fit", "table.csv", "--target", "kind", *SMALL, "--json").stdout)

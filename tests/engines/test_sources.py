@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 
 from pinvlearn import CSVBlocks, NpyBlocks, NpzBlocks, ParquetBlocks
+from pinvlearn.engines import sources
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1000, 3))
@@ -116,6 +117,16 @@ def test_csv_blocks_do_not_depend_on_the_size_of_the_reads(tmp_path):
     blocks = list(CSVBlocks(tmp_path / "rows.csv", target="y", rows=999))
     assert [len(y) for _, y in blocks] == [999, 999, 999, 999, 4]
     np.testing.assert_array_equal(np.concatenate([y for _, y in blocks]), np.arange(4000))
+
+
+def test_rows_longer_than_a_read_are_read(tmp_path, monkeypatch):
+    """pyarrow refuses them; a wide file is read by many rows at a time."""
+    wide = {f"column {j}": X[:4, 0] for j in range(300)}
+    pa.csv.write_csv(pa.table(wide | {"y": LABELS[:4]}), tmp_path / "wide.csv")
+    monkeypatch.setattr(sources, "LEAST_READ", 1000)
+    ((read, y),) = CSVBlocks(tmp_path / "wide.csv", target="y")
+    assert read.shape == (4, 300)
+    np.testing.assert_array_equal(y, LABELS[:4])
 
 
 def test_whole_numbers_may_turn_into_fractions_further_down(tmp_path):

@@ -1,5 +1,7 @@
 """What becomes of a column: numbers twice, levels as indicators, gaps and constants said."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,26 @@ def test_blocks_give_what_the_whole_table_gives():
     np.testing.assert_array_equal(
         prepare(whole)([column, words], 200), prepare(merged)([column, words], 200)
     )
+
+
+@pytest.mark.parametrize("copies", ["both", "scaled", "rank"])
+def test_columns_come_back_from_their_stored_state_as_they_were(copies):
+    """Numeric ones are stored side by side: plain, of two values, of one and gaps."""
+    columns = [
+        numbers(1.0, 2.0, 4.0, np.nan, name="a"),
+        levels("u", "v", "u", None, name="b"),
+        numbers(0.0, 1.0, 1.0, 0.0, name="c"),
+        numbers(3.0, np.nan, 3.0, 3.0, name="d"),
+    ]
+    preparation = prepare(TableSummary.of(columns, 4), copies=copies)
+    again = pickle.loads(pickle.dumps(preparation))
+    assert again.names == preparation.names
+    assert [type(column) for column in again.columns] == [type(c) for c in preparation.columns]
+    np.testing.assert_array_equal(again(columns, 4), preparation(columns, 4))
+
+
+def test_stored_knots_that_do_not_add_up_are_refused():
+    state = prepared(numbers(1.0, 2.0, 4.0)).__getstate__()
+    state["packed"]["knots"] = np.append(state["packed"]["knots"], 5.0)
+    with pytest.raises(ValueError, match="knots of columns do not add up"):
+        prepared(numbers(1.0, 2.0)).__setstate__(state)

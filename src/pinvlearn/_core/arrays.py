@@ -40,9 +40,9 @@ CANCELLED = 1000.0
 """Ratio of ‖X‖² to ‖X - left rightᵀ‖² above which products are taken of the difference itself:
 formed from those of X they would lose three digits, and no longer be good to n·eps."""
 
-SHIFTED_ENTRIES, SHIFTED_ROWS = 2**21, 4096
-"""Most entries (16 MiB in float64) and rows of the dense blocks that `Shifted` makes where it must;
-the rows keep a narrow block in cache between the difference and its products [measured]."""
+SHIFTED_ENTRIES, CACHED_ENTRIES = 2**21, 2**17
+"""Most entries (16 MiB in float64) of the dense blocks that `Shifted` makes where it must, and so
+many that a block is still in cache when its products are taken (1 MiB)."""
 
 SAMPLE_ROWS = 64
 """Rows by which `Shifted` guesses whether its products would cancel."""
@@ -113,16 +113,21 @@ class Shifted:
         rest = sample - np.multiply.outer(self.left[rows], self.right)
         return squared_norm(sample) > CANCELLED * squared_norm(rest)
 
-    def blocks(self) -> Iterator[Array]:
-        """Rows of the difference as dense float64 blocks, each in the memory of the last."""
+    def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Array]:
+        """Rows of the difference as dense float64 blocks, each in the memory of the last.
+
+        A block has no fewer rows than columns, where there is room: adding n² products to others
+        then takes less than forming them.
+        """
         m, n = self.shape
-        size = min(SHIFTED_ROWS, max(1, SHIFTED_ENTRIES // n), m)
+        last = m if last is None else last
+        size = min(max(1, SHIFTED_ENTRIES // n), max(n, CACHED_ENTRIES // n), last - first)
         size = device_rows(n, self.X, m) if is_device(self.X) else size
         X = self.X.tocsr() if is_sparse(self.X) else self.X
         right, ones = self.right.astype(np.float64), bool((self.left == 1.0).all())
         memory = np.empty((size, n), like=home(self.X))
-        for start in range(0, m, size):
-            rows = slice(start, start + size)
+        for start in range(first, last, size):
+            rows = slice(start, min(start + size, last))
             part = to_dense(X[rows])
             shift = right if ones else np.multiply.outer(self.left[rows], right)
             yield np.subtract(part, shift, out=memory[: len(part)])

@@ -236,14 +236,23 @@ def _shifted_gram(A: Shifted) -> Array:
         G = add_outer(add_outer(G, -1.0, moved, right), -1.0, right, moved)
         if raw <= CANCELLED * np.trace(G):
             return G
-    n = A.shape[1]
-    G = square_on(A.X, n, n) if is_device(A.X) else np.zeros((n, n))
-    for block in A.blocks():
-        if is_device(G):
-            add_gram(block.astype(np.float64, copy=False), G)
-        else:
-            G += block.T @ block
-    return mirror_lower(G) if is_device(G) else G
+    m, n = A.shape
+    if is_device(A.X):
+        G = square_on(A.X, n, n)
+        for block in A.blocks():
+            add_gram(block, G)
+        return mirror_lower(G)
+    # the number of lanes depends on the shape alone, and with it the bits
+    shared = n <= LANE_SIDE and m * n**2 // 2 >= SHARED_WORK
+    tiles = spans(m, LANES if shared else 1)
+    lanes: Array = np.zeros((len(tiles), n, n))
+
+    def add(lane: int, first: int, last: int) -> None:
+        for block in A.blocks(first, last):
+            add_gram(block.astype(np.float64, copy=False), lanes[lane])
+
+    share_out(add, [(lane, *tile) for lane, tile in enumerate(tiles)])
+    return mirror_lower(np.add.reduce(lanes, axis=0) if len(tiles) > 1 else lanes[0])
 
 
 def quadratic_forms(A: Matrix, B: Array, place: IntArray) -> Array:

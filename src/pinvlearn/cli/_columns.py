@@ -85,7 +85,7 @@ def arrange(
     """Leave out what is no input, turn dates into days, and say so."""
     left = {name: "as asked" for name in wish.drop} | {name: "carried along" for name in wish.ids}
     dates, looks = list(wish.dates), {}
-    for name in frame.columns:
+    for name in frame.columns[~_plain_numbers(frame)]:
         if name in left or name in wish.dates or name in wish.categorical:
             continue
         if _holds_several(frame[name]):
@@ -113,6 +113,13 @@ def arrange(
         note(f"dates, taken as days since 1970: {listed(dates)}")
     recipe = Recipe(target, list(wish.ids), list(wish.categorical), dates, list(missing))
     return recipe.prepared(frame.drop(columns=list(left))), recipe
+
+
+def _plain_numbers(frame: pd.DataFrame) -> Any:
+    """A mask of float columns without gaps, of which nothing is said; there may be many."""
+    plain: Any = (frame.dtypes == np.float64).to_numpy(copy=True)
+    plain[plain] = frame.loc[:, plain].notna().to_numpy().all(axis=0)
+    return plain
 
 
 def _speak_of_spoilt(name: str, why: str, unique: bool, note: Note) -> None:

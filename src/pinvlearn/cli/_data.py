@@ -34,6 +34,9 @@ OWN_TARGET = "y"
 
 LARGEST = 1e150
 
+WIDE = 1000
+"""Columns from which a text is read at once."""
+
 DENSE_FROM = 0.25
 """Share of non-zeros from which data stored as sparse is treated as a table."""
 
@@ -285,6 +288,9 @@ def _read_text(where: Source, note: Note) -> Data:
         decimal=where.reading.decimal,
         na_values=["?", *where.reading.missing],
         skipinitialspace=True,
+        # A million cells at a time are few rows of a wide table, and each of its columns would be
+        # put together from as many pieces.
+        low_memory=header.count(mark) < WIDE,
     )
     frame.columns = [str(c).strip() for c in frame.columns]
     _note_names(header, mark, note)

@@ -26,6 +26,10 @@ Block: TypeAlias = tuple[Any, ...]
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
+LEAST_READ, LONGEST_READ, ROWS_AT_ONCE = 2**20, 2**28, 64
+"""Bytes of a CSV file read at a time, at least (pyarrow's own number) and at most, and so many rows
+of a wide one."""
+
 
 @dataclass(frozen=True)
 class ParquetBlocks(Sequence[Block]):
@@ -163,6 +167,7 @@ class CSVBlocks:
         try:
             return csv.open_csv(
                 path,
+                read_options=csv.ReadOptions(block_size=_bytes_at_once(path)),
                 parse_options=csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=csv.ConvertOptions(**types),
             )
@@ -343,6 +348,16 @@ def _pyarrow(module: str, user: str) -> Any:
         ) from missing
 
 
+def _bytes_at_once(path: str) -> int:
+    """What pyarrow reads at a time: many rows of a wide file, of which it would else take a few.
+
+    It refuses a row that is longer.  The header tells about how long rows are.
+    """
+    with open(path, "rb") as file:
+        header = len(file.readline(LONGEST_READ // ROWS_AT_ONCE))
+    return max(LEAST_READ, ROWS_AT_ONCE * header)
+
+
 def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     return ValueError(
         f"{path} could not be read as {kind}: {failure}. Check that the file is complete."
@@ -376,7 +391,8 @@ def _set_columns(source: Any, names: list[str], path: str) -> None:
 
 
 def _check_columns(source: Any, names: list[str], path: str) -> None:
-    missing = [name for name in _columns(source) if name not in names]
+    known = set(names)
+    missing = [name for name in _columns(source) if name not in known]
     if missing:
         raise ValueError(
             f"{path} has no column {', '.join(map(repr, missing))}; it has {', '.join(names)}."

@@ -244,6 +244,16 @@ class Preparation:
     dropped: dict[str, str] = field(default_factory=dict)
     pooled: dict[str, list[str]] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Numeric columns side by side: files have a part for each array, and columns are many."""
+        packed: dict[str, Any] = _packed(self.columns)
+        return {"packed": packed, "dropped": self.dropped, "pooled": self.pooled}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name in ("dropped", "pooled"):
+            object.__setattr__(self, name, state[name])
+        object.__setattr__(self, "columns", _unpacked(state["packed"]))
+
     @property
     def names(self) -> list[str]:
         """Of the columns made."""
@@ -275,6 +285,48 @@ class Preparation:
                 made[:, start] = part
                 start += 1
         return made
+
+
+def _packed(columns: Sequence[Prepared]) -> dict[str, Any]:
+    """Columns of categories as they are, and arrays of what is known of the numeric ones."""
+    numbers = {i: c for i, c in enumerate(columns) if isinstance(c, PreparedNumbers)}
+    found = list(numbers.values())
+    nothing = (np.nan, np.nan)
+    moments = [(*(c.scaled or nothing), *(c.ranked or nothing)) for c in found]
+    return {
+        "levels": {str(i): c for i, c in enumerate(columns) if i not in numbers},
+        "places": np.array(list(numbers), dtype=np.int64),
+        "names": np.array([c.name for c in found], dtype=np.str_),
+        "sources": np.array([c.source for c in found], dtype=np.int64),
+        "numbers": np.array([(c.middle, c.scale) for c in found]).reshape(-1, 2),
+        "moments": np.array(moments).reshape(-1, 4),
+        "indicators": np.array([c.indicator for c in found], dtype=bool),
+        "lengths": np.array([len(c.knots) for c in found], dtype=np.int64),
+        "knots": np.concatenate([np.empty(0), *(c.knots for c in found)]),
+        "ranks": np.concatenate([np.empty(0), *(c.ranks for c in found)]),
+    }
+
+
+def _unpacked(packed: dict[str, Any]) -> tuple[Prepared, ...]:
+    """The columns that `_packed` was given."""
+    ends = np.cumsum(packed["lengths"])
+    knots, ranks = (np.split(packed[key], ends) for key in ("knots", "ranks"))
+    if len(knots.pop()) or len(ranks.pop()):
+        raise ValueError("the knots of columns do not add up to those that were stored.")
+    columns: dict[int, Prepared] = {int(i): column for i, column in packed["levels"].items()}
+    rows = zip(
+        *(packed[key].tolist() for key in ("places", "names", "sources", "numbers", "moments")),
+        knots,
+        ranks,
+        packed["indicators"].tolist(),
+        strict=True,
+    )
+    for place, name, source, (middle, scale), (a, b, c, d), at, share, indicator in rows:
+        scaled, ranked = (None if pair[0] != pair[0] else pair for pair in ((a, b), (c, d)))
+        columns[place] = PreparedNumbers(
+            name, source, middle, scale, scaled, at, share, ranked, indicator
+        )
+    return tuple(columns[place] for place in range(len(columns)))
 
 
 def prepare(summary: TableSummary, *, copies: str = "both", max_levels: int = 50) -> Preparation:
@@ -327,7 +379,7 @@ def _prepared_numbers(
         return PreparedNumbers(
             column.name, column.source, middle, scale, two, nothing, nothing, None, indicator
         )
-    low, middle, high = (sketch.quantile(share) for share in (0.25, 0.5, 0.75))
+    low, middle, high = sketch.quantiles(0.25, 0.5, 0.75)
     scale = high - low if high > low else _half_range(sketch)
     ranks, both = sketch.ranks, copies == "both"
     return PreparedNumbers(

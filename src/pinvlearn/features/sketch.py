@@ -85,10 +85,13 @@ class QuantileSketch:
         middle: Array = (np.cumsum(self.counts) - 0.5 * self.counts) / self.total
         return middle
 
-    def quantile(self, share: float) -> float:
-        """The smallest value that at least `share` of the rows do not exceed."""
-        reached = np.cumsum(self.counts) >= share * self.total
-        return float(self.values[int(np.argmax(reached))])
+    def quantiles(self, *shares: float) -> list[float]:
+        """For each share the smallest value that at least so many of the rows do not exceed."""
+        below = self.counts.cumsum()
+        found: list[float] = self.values[
+            below.searchsorted(np.multiply(shares, self.total))
+        ].tolist()
+        return found
 
     def _gathered(self) -> QuantileSketch:
         """At most `limit` values.

@@ -87,7 +87,8 @@ def svd(
         - ``"arpack"``: SciPy's ``svds``.
         - ``"fastpi"``: [JS20] Algorithm 1, by hub-and-spoke reordering.
         - ``"adaptive"``: grows until `stop` is satisfied, [JL19] Algorithms 2, 4 and 5.
-        - ``"auto"``: chooses; ``report`` says what and why.
+        - ``"auto"``: chooses, for a rank of a dense A by counted work and by how flat the spectrum
+          seems; ``report`` says what and why.
     n_oversamples : int, optional
         Extra samples of ``"randomized"``, ``"chebyshev"`` and ``"frpca"``.
     n_power : int, optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,11 +38,32 @@ class RawColumn:
 
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame of any library."""
+    if narwhals.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a LazyFrame, whose rows are not there yet; give X.collect().")
     return bool(narwhals.dependencies.is_into_dataframe(X))
+
+
+def check_names(X: Any) -> None:
+    """Refuse a data frame two of whose columns have one name."""
+    arrow = getattr(X, "column_names", None)
+    counts = Counter(X.columns if arrow is None else arrow)
+    twice = [str(name) for name, count in counts.items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"columns of X have the same name: {', '.join(map(repr, twice))}. Rename them, or "
+            "leave all but one of each out."
+        )
 
 
 def raw_columns(X: Any) -> list[RawColumn]:
     """The columns of a data frame, or of a two-dimensional array."""
+    if narwhals.dependencies.is_pandas_dataframe(X) and (X.dtypes == np.float64).all():
+        values = np.asfortranarray(X.to_numpy())  # all at once, for there may be many
+        gaps = np.isnan(values)
+        return [
+            RawColumn(str(name), values[:, j], gaps[:, j], False)
+            for j, name in enumerate(X.columns)
+        ]
     if is_frame(X):
         frame = narwhals.from_native(X, eager_only=True)
         return [_of_series(str(name), frame.get_column(name)) for name in frame.columns]
@@ -50,8 +72,13 @@ def raw_columns(X: Any) -> list[RawColumn]:
 
 def _of_series(name: str, series: Any) -> RawColumn:
     category = isinstance(series.dtype, narwhals.Categorical | narwhals.Enum)
-    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    return _with_gaps(name, np.asarray(series.to_numpy()), missing, category)
+    missing, values = series.is_null().to_numpy(), np.asarray(series.to_numpy())
+    if values.ndim > 1:
+        raise TypeError(
+            f"column {name!r} holds {series.dtype}; a cell must be a number, a text, a truth value "
+            "or a date. Split it into columns of its own."
+        )
+    return _with_gaps(name, values, np.asarray(missing, dtype=bool), category)
 
 
 def _of_array(name: str, values: Any) -> RawColumn:

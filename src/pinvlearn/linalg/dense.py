@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, f_ordered, to_dense, transposed
+from pinvlearn._core.arrays import Array, Matrix, f_ordered, is_sparse, to_dense, transposed
 from pinvlearn._core.device import is_device, moved_to, to_host
 from pinvlearn._core.factoring import qr, svd
 from pinvlearn._core.products import gram, product
-from pinvlearn._core.threads import lapack_threads
+from pinvlearn._core.threads import lapack_threads, one_blas_thread
 from pinvlearn.linalg.orthonormal import column_norms, leading_eigen, thin_qr
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, signed
@@ -39,7 +39,9 @@ def exact(A: Matrix, rank: int | None = None) -> SVD:
     return sign_fixed(U[:, :k], s[:k], Vt[:k], report)
 
 
-def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> SVD:
+def gram_svd(
+    A: Matrix, rank: int | None = None, *, G: Array | None = None, mend: bool = True
+) -> SVD:
     """The SVD from the eigendecomposition of AᵀA (or AAᵀ, whichever is smaller).
 
     A Gram matrix cannot tell singular values below about 1e-7 of the largest from zero, and its
@@ -48,17 +50,20 @@ def gram_svd(A: Matrix, rank: int | None = None, *, G: Array | None = None) -> S
     that the result is as good as that of a decomposition of A.
 
     Cost mn² + 9n³ flops for the smaller side n, nearly all BLAS-3, and those of `triplets`.  `G` is
-    AᵀA where it is known.
+    AᵀA where it is known.  Without `mend` vectors that AᵀA hardly resolves are taken as they are,
+    for callers who look at the values and then do without them.
     """
     if A.shape[0] < A.shape[1]:
-        return gram_svd(transposed(A), rank).T
+        return gram_svd(transposed(A), rank, mend=mend).T
     watch = Stopwatch()
     with watch("gram"):
         G = gram(A) if G is None else G
     n, k = len(G), len(G) if rank is None else rank
     with watch("eigen"):
         values, V = leading_eigen(G, k)
-        if values[min(k, n) - 1] <= RESOLVED**2 * values[0] and V.shape[1] < n:
+        if not mend or values[k - 1] > RESOLVED**2 * values[0]:
+            V = V[:, :k]
+        elif V.shape[1] < n:
             values, V = leading_eigen(G, n)
     with watch("vectors"):
         found = triplets(A, V, k)
@@ -93,8 +98,10 @@ def triplets(A: Matrix, V: Array, k: int) -> Triplets:
     tail, is orthonormalised against them, and the SVD of its triangular factor rotates it: values
     down to eps·s₁ and vectors are then right whatever the Gram matrix knew of them.  V may have
     more than k columns; the tail is taken from all of them where its values are not resolved.
+    Where a tail is long and A dense, all k columns are rotated together, which is cheaper.
 
-    Cost 2mnk flops for A·V and 12mnt + 8mt² for a tail of t columns; |A| for mn where A is sparse.
+    Cost 2mnk flops for A·V and 12mnt + 8mt² for a tail of t columns, or 6mk² for all; |A| for mn
+    where A is sparse.
     """
     V = signed(V)
     work = A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
@@ -103,6 +110,10 @@ def triplets(A: Matrix, V: Array, k: int) -> Triplets:
     largest = float(s.max())
     head = int(np.count_nonzero(np.minimum.accumulate(s) >= largest / np.sqrt(sum(A.shape))))
     head = head if largest > 0.0 else 0
+    entries = A.nnz if is_sparse(A) else A.shape[0] * A.shape[1]
+    if head < k == V.shape[1] and A.shape[0] * k**2 < 2 * entries * (k - head):
+        U, s, Vt = rotated(U, V)
+        return _in_order(U, s, Vt.T, k - head)
     if head < k and np.any(s[head:] <= RESOLVED * largest):
         tail = product(work, V[:, head:])
     else:
@@ -149,6 +160,19 @@ def _in_order(U: Array, s: Array, V: Array, redone: int) -> Triplets:
     if np.any(np.abs(s[order] - s) > 8.0 * np.finfo(np.float64).eps * s.max(initial=0.0)):
         U, V = U[:, order], V[:, order]
     return Triplets(U, moved_to(s[order], U), V, redone)
+
+
+def rotated(W: Array, V: Array) -> tuple[Array, Array, Array]:
+    """SVD of A restricted to the span of orthonormal V, from W = AV.
+
+    Near singular vectors the columns of W are nearly orthogonal, with norms near the singular
+    values, which is where column-scaled Cholesky-QR is at its best.
+    """
+    with one_blas_thread():  # panels, on which BLAS's threads would wait for each other
+        Q, R = thin_qr(f_ordered(W))
+        Q, R_again = thin_qr(Q)
+        X, s, Yt = svd(R_again @ R, full=True)
+        return product(Q, X), to_host(s), Yt @ V.T
 
 
 def left_vectors(A: Matrix, V: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import (
     Matrix,
+    is_dense,
     is_operator,
     is_sparse,
     matrix_home,
@@ -23,6 +24,7 @@ from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram_entries, times
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn.linalg.chebyshev import chebyshev
+from pinvlearn.linalg.costs import exact_flops, flatness, gram_flops, krylov_flops
 from pinvlearn.linalg.dense import exact, gram_svd
 from pinvlearn.linalg.fastpi import LOW_RANK, fastpi
 from pinvlearn.linalg.frpca import frpca
@@ -37,14 +39,10 @@ from pinvlearn.linalg.svd import GRAM_RESOLUTION, SVD, sign_fixed
 SMALL = 64
 """Smaller sides up to this many entries go to LAPACK: nothing else is worth its overhead."""
 
-GRAM_SIDE, GRAM_TALL = 300, 4
-"""Smaller sides up to so many entries, of matrices so many times as long, go to the Gram matrix at
-any rank: its eigenvectors cost less than Krylov steps do [measured on three spectra], and are exact
-where these are not."""
-
-DEVICE_GRAM_SIDE = 2048
-"""The same on a device, whose products of thin blocks wait for memory: a step of block Krylov takes
-as long as a sixth of all of AᵀA of 1,024 columns [measured]."""
+DEVICE_GRAM_SIDE, GRAM_TALL = 2048, 4
+"""On a device smaller sides up to so many entries, of matrices so many times as long, go to the
+Gram matrix at any rank.  Products of thin blocks wait for memory there: a step of block Krylov
+takes as long as a sixth of all of AᵀA of 1,024 columns [measured]."""
 
 DENSE_ENTRIES = 2**28
 """Largest number of entries (2 GiB in float64) that `auto` makes dense for an exact SVD."""
@@ -121,8 +119,29 @@ def choose(A: Matrix, rank: int | None, stop: Stop | None) -> tuple[str, str]:
         return "exact", "all components were asked for"
     if small <= SMALL:
         return "exact", f"the smaller side has only {small} entries"
-    side = DEVICE_GRAM_SIDE if is_device(A) else GRAM_SIDE
-    if small <= side and large >= GRAM_TALL * small:
+    if is_device(A):
+        return _choose_on_device(rank, small, large)
+    return _choose_dense(A, rank, small, large)
+
+
+def _choose_dense(A: Matrix, rank: int, small: int, large: int) -> tuple[str, str]:
+    """The cheapest by counted flops; where the spectrum seems flat, block Krylov takes longer."""
+    flat = flatness(A)
+    formed = gram_pays(A if A.shape[0] == large else A.T, rank)
+    pace = 0.5 if A.dtype == np.float32 else 1.0  # AᵀA is float64 whatever A is
+    costs = {
+        "gram": gram_flops(large, small, rank),
+        "block-krylov": pace * krylov_flops(large, small, rank, formed=formed, flatness=flat),
+        "exact": pace * exact_flops(large, small),
+    }
+    name = min(costs, key=lambda method: costs[method])
+    others = ", ".join(f"{cost / costs[name]:.1f} by {method}" for method, cost in costs.items())
+    guess = f"for a spectrum whose effective rank seems to be {flat * small:.0f} of {small}"
+    return name, f"counted work, {others}, {guess}"
+
+
+def _choose_on_device(rank: int, small: int, large: int) -> tuple[str, str]:
+    if small <= DEVICE_GRAM_SIDE and large >= GRAM_TALL * small:
         return "gram", f"the smaller side has only {small} entries and the matrix is long"
     if 4 * rank < small:
         return "block-krylov", f"rank {rank} is under a quarter of {small}"
@@ -176,8 +195,8 @@ def decompose(
 ) -> SVD:
     """Run a solver on A scaled by a power of two, and scale the result back.
 
-    `auto` replaces an iterative result by a whole one where the wanted singular values reach below
-    what a product with AᵀA resolves.
+    `auto` replaces a leading part by one of the whole matrix where the wanted singular values reach
+    below what a product with AᵀA resolves.
     """
     scale = power_of_two_scale(A)
     near_one = scaled(A, scale)
@@ -187,14 +206,20 @@ def decompose(
     check_runs_there(A, name)
     if not is_operator(A) and max_abs(A) == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
+    # A leading part has the digits of AᵀA or, below them, is left to LAPACK.
+    leading = solver == "auto" and name == "gram" and rank is not None and is_dense(A)
     # Panels, orthonormal bases and small projected problems: one thread, but for the products.
     with nullcontext() if name in LARGE else one_blas_thread():
-        result = DECOMPOSITIONS[name](near_one, rank, stop=stop, rng=rng, **options)
-    if solver == "auto" and name in ("chebyshev", "block-krylov") and _unresolved(result, A):
+        if leading:
+            result = gram_svd(near_one, rank, mend=False)
+        else:
+            result = DECOMPOSITIONS[name](near_one, rank, stop=stop, rng=rng, **options)
+    iterated = solver == "auto" and name in ("chebyshev", "block-krylov")
+    if (iterated or leading) and _unresolved(result, A):
         # The Gram route computes small values from A itself, and leaves a sparse matrix sparse.
         better = "gram" if is_sparse(A) else "exact"
         result = DECOMPOSITIONS[better](near_one, rank)
-        reason = f"the values wanted reach below 1e-7 of the largest, beyond {name}"
+        reason = f"the values wanted reach below 1e-6 of the largest, beyond {name}"
     report = replace(result.report, reason=f"{reason}; {result.report.reason}")
     if scale == 1.0:
         return replace(result, report=report)

@@ -29,10 +29,12 @@ from pinvlearn._core.arrays import (
     slices,
     squared_norm,
 )
-from pinvlearn._core.blas import lapack
+from pinvlearn._core.blas import call, lapack
 from pinvlearn._core.checks import number
 from pinvlearn._core.device import check_room, home, is_device, moved_to, to_host
 from pinvlearn._core.factoring import inverse_of_lower, solve_in_place, subtract_product
+from pinvlearn._core.products import SHARED_WORK, TILES
+from pinvlearn._core.threads import share_out, spans
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
 
@@ -249,13 +251,14 @@ class Pivots:
         if is_device(block):
             for columns in slices(0, n, device_rows(len(chosen), block, n)):
                 block[:, columns] = self.K(columns, chosen).T
+            if old:
+                subtract_product(block.T, self._Ft[:old].T, self._Ft[:old, chosen])
+            corner = _lower_factor(to_host(block[:, chosen]))
+            solve_in_place(moved_to(corner, block), block)
         else:
             for columns in slices(0, n, TILE):
                 block[:, columns] = self.K(chosen, self._rows[columns])
-        if old:
-            subtract_product(block.T, self._Ft[:old].T, f_ordered(self._Ft[:old, chosen]))
-        corner = _lower_factor(to_host(block[:, chosen]))
-        solve_in_place(moved_to(corner, block), block)
+            _eliminate(self._Ft[:old], block, chosen)
         self.pivots.extend(int(i) for i in chosen)
         self.diagonal -= np.einsum("ij,ij->j", block, block)
         self.diagonal[chosen] = 0.0
@@ -302,6 +305,29 @@ class _Eliminated:
         self._columns[len(self.kept)] = column
         self.left -= column * column
         self.kept.append(i)
+
+
+def _eliminate(before: Array, block: Array, chosen: IntArray) -> None:
+    """Rows of Fᵀ from those of K, in place, given the rows before them.
+
+    In tiles that threads share: NumPy's product and the routine as Fortran has it release the GIL.
+    """
+    width, n = block.shape
+    tiles = spans(n, TILES if (len(before) + width) * width * n >= SHARED_WORK else 1)
+    earlier = np.ascontiguousarray(before[:, chosen].T)
+
+    def subtract(first: int, last: int) -> None:
+        block[:, first:last] -= earlier @ before[:, first:last]
+
+    if len(before):
+        share_out(subtract, tiles)
+    corner = f_ordered(_lower_factor(block[:, chosen]))
+
+    def solve(first: int, last: int) -> None:
+        part = block[:, first:last]
+        call("dtrsm", "R", "L", "T", "N", last - first, width, 1.0, corner, width, part, n)
+
+    share_out(solve, tiles)
 
 
 def _lower_factor(corner: Array) -> Array:

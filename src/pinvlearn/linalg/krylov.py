@@ -22,6 +22,8 @@ from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram, normal_times, times
 from pinvlearn._core.progress import told
+from pinvlearn.linalg.costs import krylov_flops, krylov_width
+from pinvlearn.linalg.dense import rotated
 from pinvlearn.linalg.orthonormal import (
     column_norms,
     complete,
@@ -69,7 +71,7 @@ def block_krylov(
         return block_krylov(A.T, rank, n_power=n_power, rng=rng).T
     watch = Stopwatch()
     n = A.shape[1]
-    width = _width(n, rank)
+    width = krylov_width(n, rank)
     most = MAX_STEPS + ceil(rank / width) if n_power is None else max(n_power, ceil(rank / width))
     with watch("gram"):
         normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None, keep=True)
@@ -156,16 +158,12 @@ class NormalProduct:
         return normal_times(self.A, X)
 
 
-def _width(n: int, rank: int) -> int:
-    return min(n, max(20, 2 * rank // 5))
-
-
 def gram_pays(A: Matrix, rank: int) -> bool:
-    """Whether `block_krylov` of a tall A forms AᵀA: where that is fewer flops for few steps."""
+    """Whether `block_krylov` of a tall A forms AᵀA: where that is cheaper for few steps."""
     m, n = A.shape
-    columns = _width(n, rank) * (2 + rank // _width(n, rank))
-    fewer = m * n**2 + 2 * n**2 * columns < 4 * m * n * columns
-    return is_dense(A) and A.dtype == np.float64 and fewer
+    formed = krylov_flops(m, n, rank, formed=True)
+    cheaper = formed < krylov_flops(m, n, rank, formed=False)
+    return is_dense(A) and A.dtype == np.float64 and cheaper
 
 
 Settled = Callable[[Array, Array], bool]
@@ -207,7 +205,7 @@ def krylov_space(
         settled = found == 0 or enough is None
         if done or (enough is not None and len(T) >= rank):
             wanted = min(rank, len(T))
-            values, X = leading_eigen(T, wanted, subset=True)
+            values, X = leading_eigen(T, wanted)
             values, X = values[wanted - 1 :: -1], X[:, wanted - 1 :: -1]
             residuals = column_norms(R @ X[-last.shape[1] :])
             settled = settled or (enough is not None and enough(values, residuals))
@@ -228,11 +226,7 @@ def _bordered(T: Array, C: Array) -> Array:
 
 
 def _rayleigh_ritz(A: Matrix, space: Space) -> tuple[Array, Array, Array]:
-    """SVD of A restricted to the wanted Ritz vectors.
-
-    Their images under A are nearly orthogonal with norms near the singular values, which is where
-    column-scaled Cholesky-QR is at its best.
-    """
+    """SVD of A restricted to the wanted Ritz vectors."""
     V = space.basis @ space.ritz
     W: Array
     if space.images:
@@ -242,10 +236,7 @@ def _rayleigh_ritz(A: Matrix, space: Space) -> tuple[Array, Array, Array]:
             W += image @ rows  # all side by side would be a second copy
     else:
         W = times(A, V)
-    Q, R = thin_qr(f_ordered(W))
-    Q, R_again = thin_qr(Q)
-    X, s, Yt = svd(R_again @ R, full=True)
-    return Q @ X, to_host(s), Yt @ V.T
+    return rotated(W, V)
 
 
 def _padded(s: Array, size: int) -> Array:

@@ -10,15 +10,12 @@ from pinvlearn._core.blas import blas, lapack
 from pinvlearn._core.device import is_device, moved_to, to_host
 from pinvlearn._core.factoring import eigh, over_upper, qr, subtract_product, upper_factor
 from pinvlearn._core.threads import lapack_threads
+from pinvlearn.linalg.costs import eigen_flops
 
 CHOLESKY_LIMIT = 64.0
 """Smallest pivot, in units of √eps, of the scaled Gram matrix's factor for which Cholesky-QR is
 trusted (1e-6 in float64).  A second orthonormalisation then repairs what the first lost."""
 
-
-FEW = 6
-"""LAPACK's driver for some eigenvectors is slower for each: it pays below one in so many of them
-[measured: one in 6 at n = 300, one in 4 at 1000]."""
 
 EXHAUSTED = 100.0
 """A column whose remainder is below this many eps of its own norm is rounding noise."""
@@ -123,14 +120,15 @@ def leading_eigen(G: Array, k: int, *, subset: bool | None = None) -> tuple[Arra
 
     LAPACK's driver for some of them bisects intervals, and where values are equal (those of the
     identity, for one) it may return fewer than were asked for, without an error: then all are
-    computed.  `subset` says whether to try it; by default where k is small beside n.
+    computed.  `subset` says whether to try it; by default where it is cheaper.
     """
     n = len(G)
     if is_device(G):  # which has no driver for some of them
         values, V = eigh(G)
         return values[::-1], V[:, ::-1]
     with lapack_threads(n):
-        if FEW * k < n if subset is None else subset:
+        every, some = eigen_flops(n, k)
+        if some < every if subset is None else subset:
             try:
                 values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
             except np.linalg.LinAlgError:
