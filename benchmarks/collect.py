@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from benchmarks.result import Record, plain
 
 PARTIAL = ".partial.jsonl"
 NOT_SETTINGS = frozenset(
-    {"name", "out", "datasets", "learners", "resume", "stop_after", "cell_limit"}
+    {"name", "out", "datasets", "learners", "resume", "stop_after", "cell_limit", "jobs"}
 )
 
 Piece = Mapping[str, Any]
@@ -30,19 +30,31 @@ def collect(
     measure: Callable[[Piece], Iterable[Record]],
 ) -> list[Record]:
     """Measure every piece, keeping with ``--resume`` those measured under the same settings."""
+
+    def measured(todo: Iterable[Piece]) -> Iterator[tuple[Piece, Iterable[Record]]]:
+        return ((piece, measure(piece)) for piece in todo)
+
+    return collect_together(args, pieces, measured)
+
+
+def collect_together(
+    args: argparse.Namespace,
+    pieces: Iterable[Piece],
+    measured: Callable[[Iterable[Piece]], Iterable[tuple[Piece, Iterable[Record]]]],
+) -> list[Record]:
+    """The same where pieces are measured side by side, and come in any order."""
     settings = plain(settings_of(args))
     kept = _previous(args, settings) if args.resume else []
     partial = args.out / f"{args.name}{PARTIAL}"
     _write_lines(partial, [settings, *kept], mode="w")
     records = list(kept)
-    for piece in pieces:
-        if any(_belongs(record, piece) for record in kept):
-            continue
-        started = time.perf_counter()
-        fresh = [plain({**piece, **record}) for record in measure(piece)]
+    todo = (p for p in pieces if not any(_belongs(record, p) for record in kept))
+    started = time.perf_counter()
+    for piece, found in measured(todo):
+        fresh = [plain({**piece, **record}) for record in found]
         _write_lines(partial, fresh, mode="a")
         records += fresh
-        _say(f"{args.name}: {_words(piece)} in {time.perf_counter() - started:.1f} s")
+        _say(f"{args.name}: {_words(piece)} at {time.perf_counter() - started:.1f} s")
     return records
 
 

@@ -8,8 +8,10 @@ with and without it.
 
 Conclusion: the kernel machine is within the limit everywhere but on 20 and 50 rows of breast
 cancer, which a straight line separates; the RBF network, whose centres are few, on most sets. The
-linear read-out is beyond it wherever classes lie in a row: its outputs are fitted by least squares,
-which no temperature mends. Thousands of rows feel nothing of the smoothing.
+linear read-out is within it where classes lie in a row, since its outputs are decoded by a logistic
+regression on rows left out. It is beyond it on breast cancer, on chess, and on 50 to 200 rows of
+ten digits and 50 of segments, where so few rows of many classes do not show that decoding would
+help. Thousands of rows feel nothing of the smoothing.
 """
 
 import argparse

@@ -492,6 +492,13 @@ def check_classes(y: Any) -> tuple[str, Any]:
     if is_device(y):
         return _classes_elsewhere(y)
     y = to_dense(y) if is_sparse(y) else np.asarray(y)
+    if y.dtype.kind == "O" and y.ndim == 1:
+        gaps = [i for i, value in enumerate(y) if value is None or value != value]
+        if gaps:
+            raise ValueError(
+                f"Input y contains NaN: y[{gaps[0]}] is {y[gaps[0]]!r}. Leave out rows whose class "
+                "is not known."
+            )
     check_classification_targets(y)
     if type_of_target(y) == "multilabel-indicator":
         return "labels", y

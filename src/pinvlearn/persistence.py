@@ -93,6 +93,7 @@ PARTS = frozenset(
         "pinvlearn.linalg.stop.Rank",
         "pinvlearn.linalg.stop.Tolerance",
         "pinvlearn.readout.budget.Budget",
+        "pinvlearn.readout.decoding.Decoding",
         "pinvlearn.readout.rounds.Optimism",
         "pinvlearn.readout.rounds.Round",
         "pinvlearn.readout.solvers.Auto",

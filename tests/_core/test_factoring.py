@@ -18,6 +18,23 @@ def test_svd(backend, matrix):
     np.testing.assert_allclose(s, factoring.svd(matrix)[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_right_svd_is_the_svd_without_its_left_vectors(n):
+    R, B = np.triu(rng.standard_normal((n, n))), rng.standard_normal((n, 2))
+    before = R.copy(), B.copy()
+    UB, s, Vt = factoring.right_svd(R, B)
+    np.testing.assert_allclose(Vt.T @ (s[:, None] * UB), R.T @ B, atol=1e-13 * n)
+    np.testing.assert_allclose(Vt @ Vt.T, np.eye(n), atol=1e-14 * n)
+    np.testing.assert_allclose(s, factoring.svd(R)[1], rtol=1e-12)
+    for array, was in zip((R, B), before, strict=True):
+        np.testing.assert_array_equal(array, was)
+
+
+def test_right_svd_elsewhere(backend):
+    UB, s, Vt = (to_host(x) for x in factoring.right_svd(*map(on_device, map(backend.put, (G, G)))))
+    np.testing.assert_allclose(Vt.T @ (s[:, None] * UB), G @ G, atol=1e-12)
+
+
 def test_eigh(backend):
     values, V = (to_host(x) for x in factoring.eigh(on_device(backend.put(G))))
     np.testing.assert_allclose((V * values) @ V.T, G, atol=1e-12)

@@ -1,6 +1,7 @@
 """The race of defaults: splits, cells in processes of their own, what a page says."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -60,6 +61,28 @@ def test_a_cell_that_fails_is_told(generated, monkeypatch):
     _, content = run(generated, "out-of-the-box", "--repeats", "1")
     assert all(record["failed"] == "RuntimeError: no such thing" for record in content["records"])
     assert "linear on nursery, split 0, failed: RuntimeError" in " ".join(content["findings"])
+
+
+def test_cells_side_by_side_and_one_that_takes_too_long(generated, monkeypatch):
+    def sleeps(task, seed, threads):
+        time.sleep(60.0)
+
+    learners = {"linear": race.LEARNERS["out-of-the-box"]["linear"], "hist boosting": sleeps}
+    monkeypatch.setitem(race.LEARNERS, "out-of-the-box", learners)
+    options = ("--repeats", "1", "--jobs", "3", "--cell-limit", "3")
+    _, content = run(generated, "out-of-the-box", *options)
+    ended = {(r["learner"], r["dataset"]): r.get("limit") for r in content["records"]}
+    assert len(ended) == 4
+    assert {who for (who, _), limit in ended.items() if limit == "time"} == {"hist boosting"}
+
+
+def test_times_beside_those_of_tuning():
+    records = cells(**{race.FEATURE_MACHINE: (90.0, 80.0), "extra trees": (89.0, 84.0)})
+    records[-1]["fit_seconds"] = 0.5
+    late = {"dataset": "dna", "repeat": 0, "learner": "SVC / SVR", "failed": "", "limit": "time"}
+    said = race.tuning_times([*records, late])
+    assert "extra trees with its tuning on 1 of 2 sets (0 given up)" in said[0]
+    assert "SVC / SVR with its tuning on 1 of 1 sets (1 given up)" in said[1]
 
 
 def test_a_learner_that_is_none():

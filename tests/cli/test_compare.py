@@ -109,3 +109,16 @@ def test_no_picture_is_left_open(csv) -> None:
     before = matplotlib.pyplot.get_fignums()
     ok("compare", csv, "--solvers", "--target", "kind", "--folds", 1, "--kernels", 10)
     assert matplotlib.pyplot.get_fignums() == before
+
+
+def test_the_table_of_the_demonstration_fits_eighty_columns(monkeypatch) -> None:
+    def measured(*given, **options):
+        result = {"score": 0.98765, "log_loss": 0.1234, "fit_seconds": 164.2}
+        return {name: dict(result) for name in _contest.learners("classification", given[0], 9, 0)}
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(_contest, "contest", measured)
+    monkeypatch.setattr(_contest, "draw", lambda *given: None)
+    shown = ok("compare", "--folds", 1).stdout
+    assert "│ breast cancer │ HistGradientBoosting │" in shown
+    assert max(map(len, shown.splitlines())) <= 80

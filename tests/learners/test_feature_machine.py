@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 import pinvlearn
 from pinvlearn import FeatureMachineClassifier, FeatureMachineRegressor
+from pinvlearn.learners import feature_machine
 
 
 @pytest.fixture
@@ -242,6 +243,26 @@ def test_a_sample_of_many_rows_chooses_and_all_of_them_learn(rng):
     assert few.score(X, X[:, 0]) > 0.9
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_rows_beyond_the_work_are_predicted_or_share_centres(rng, monkeypatch, alone):
+    X = rng.standard_normal((300, 2))
+    y = np.sin(3.0 * X[:, 0]) > 0.0
+    monkeypatch.setattr(feature_machine, "fewer_rows_do_better", lambda *given: alone)
+    options = {"max_rounds": 0, "kernel": "rbf", "alpha": 1e-2, "max_kernels": 120}
+    model = FeatureMachineClassifier(**options, random_state=0).fit(X, y)
+    assert (model.budget_.rows, model.budget_.alone) == (120 if alone else 300, 120)
+    assert model.n_kernels_ == 120
+    assert ("to which alone" in " ".join(model.report_.notes)) == alone
+    assert model.loo_predictions_.shape == (300,)
+    assert np.mean((model.loo_predictions_ > 0.0) == y) > 0.9
+    assert model.score(X, y) > 0.9
+    if alone:  # rows that took no part are predicted as new ones are
+        outputs = model.decision_function(X)
+        assert np.isclose(outputs, model.loo_predictions_, rtol=1e-9).sum() == 180
+    one = clone(model).set_params(n_kernels=50).fit(X, y)
+    assert (one.n_kernels_, one.budget_.rows) == (50, 300)
+
+
 def test_blocks_that_cannot_be_read_again_and_bad_ones(rng):
     X, y = table(rng, 120)
     model = FeatureMachineClassifier(max_rounds=0, random_state=0)
@@ -273,6 +294,12 @@ def test_mistakes(ridge_of_two):
         FeatureMachineRegressor(gamma="scale").fit(X, y)
     with pytest.raises(ValueError, match="kernel='round'"):
         FeatureMachineRegressor(kernel="round").fit(X, y)
+    with pytest.raises(ValueError, match="n_kernels='loo': give an integer.*auto"):
+        FeatureMachineRegressor(n_kernels="loo").fit(X, y)
+    names = np.where(y > 0.0, "up", "down").astype(object)
+    names[7] = None
+    with pytest.raises(ValueError, match=r"y contains NaN: y\[7\] is None. Leave out rows"):
+        FeatureMachineClassifier().fit(X, names)
     model = FeatureMachineRegressor(max_rounds=0, random_state=0).fit(X, y)
     assert not hasattr(model, "partial_fit")
     before = model.predict(X)

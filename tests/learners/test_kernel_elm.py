@@ -207,7 +207,8 @@ class TestAllForms:
     @pytest.mark.parametrize("y", [BINARY, CLASSES], ids=["binary", "multi-class"])
     def test_leave_one_out_accuracy(self, solver, y):
         alphas = np.logspace(-2, 1, 4)
-        model = classifier(solver, alpha=alphas, loo_scoring="accuracy").fit(X, y)
+        model = classifier(solver, alpha=alphas, loo_scoring="accuracy", decoding="argmax")
+        model.fit(X, y)
         K, T = values(X, X), coded(y)
         scores = []
         for alpha in alphas:

@@ -285,7 +285,7 @@ class TestRowsLeftOut:
         assert model.corrected_score_ == pytest.approx(whole.corrected_score_, rel=0.1)
 
     def test_leverages_that_are_too_many_to_keep(self, monkeypatch):
-        model = ELMClassifier(30, random_state=0)
+        model = ELMClassifier(30, decoding="argmax", random_state=0)
         kept = clone(model).fit_blocks(cut(CLASSES, 100)).loo_predictions_
         monkeypatch.setattr("pinvlearn.readout.choose.MOST_FREEDOM", N)
         again = model.fit_blocks(cut(CLASSES, 100)).loo_predictions_

@@ -86,6 +86,10 @@ LEARNERS = {
         ),
         THREE,
     ),
+    "machine, of fewer rows": (
+        FeatureMachineRegressor(kernel="rbf", max_rounds=0, max_kernels=200, random_state=0),
+        NUMBERS,
+    ),
 }
 FOUND = ("coef_", "intercept_", "loo_predictions_", "loo_scores_", "gcv_scores_", "alphas_")
 
@@ -110,6 +114,16 @@ def test_a_fit_is_the_same_there(backend, name):
             found = getattr(there, method)(backend.put(NEW))
             assert backend.is_there(found)
             np.testing.assert_allclose(host(found), getattr(here, method)(NEW), atol=1e-7)
+
+
+@pytest.mark.parametrize("centers", ["random", "kmeans"])
+def test_many_widths_are_judged_by_a_part_of_the_rows_there(backend, centers, monkeypatch):
+    monkeypatch.setattr("pinvlearn.learners._widths.SCOUTS", 50)
+    model = RBFNetworkRegressor(50, gamma="auto", centers=centers, random_state=0)
+    here, there = model.fit(X, NUMBERS), clone(model).fit(backend.put(X), backend.put(NUMBERS))
+    assert "100 rows chose 3" in " ".join(here.report_.notes)
+    for mine, theirs in zip(here.choices_, there.choices_, strict=True):
+        assert theirs[1:] == pytest.approx(mine[1:], rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", [RandomFeatures, RBFFeatures])

@@ -284,3 +284,18 @@ def test_a_saved_table_is_made_ready_as_before(tmp_path):
     again = pinvlearn.load(tmp_path / "inputs.skops")
     np.testing.assert_array_equal(again.transform(frame()), inputs.transform(frame()))
     assert again.partial_fit(frame(30)).rank_error_ == 0.0
+
+
+def test_columns_of_one_name_are_refused():
+    twice = pd.DataFrame(np.arange(8.0).reshape(4, 2), columns=["a", "a"])
+    with pytest.raises(ValueError, match="the same name: 'a'. Rename"):
+        TabularInputs().fit(twice)
+
+
+def test_rows_that_are_not_there_yet_and_cells_that_hold_several_values():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3, 5, 1]})
+    with pytest.raises(TypeError, match="LazyFrame.*X.collect"):
+        TabularInputs().fit(frame.lazy())
+    with pytest.raises(TypeError, match="column 's' holds Struct"):
+        TabularInputs().fit(frame.with_columns(polars.struct("a", "b").alias("s")))

@@ -12,9 +12,9 @@ X = RNG.uniform(-2.0, 2.0, (150, 2))
 Y = np.sin(4.0 * X[:, 0]) + 0.05 * RNG.standard_normal(150)
 C = (Y > 0.3).astype(int) + (Y > -0.3)
 LEARNERS = [
-    (pl.RBFNetworkClassifier(60, random_state=0), C),
+    (pl.RBFNetworkClassifier(60, decoding="argmax", random_state=0), C),
     (pl.RBFNetworkRegressor(60, random_state=0), Y),
-    (pl.KernelELMClassifier(random_state=0), C),
+    (pl.KernelELMClassifier(decoding="argmax", random_state=0), C),
     (pl.KernelELMRegressor(random_state=0), Y),
     (pl.KernelELMRegressor(solver="rpcholesky", rank=40, random_state=0), Y),
 ]
@@ -100,3 +100,42 @@ def test_kernels_without_a_width_are_fitted_once():
 def test_bad_choices(cls, options, words):
     with pytest.raises(ValueError, match=words):
         cls(**options).fit(X, Y)
+
+
+def many_rows(n=900):
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-2.0, 2.0, (n, 2))
+    return rows, np.sin(4.0 * rows[:, 0]) + 0.05 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        pl.RBFNetworkRegressor(60, random_state=0),
+        pl.RBFNetworkRegressor("loo", max_kernels=60, centers="kmeans", random_state=0),
+        pl.KernelELMRegressor(solver="rpcholesky", rank=60, random_state=0),
+    ],
+    ids=["rbf", "loo", "kernel"],
+)
+def test_of_many_widths_a_part_of_the_rows_chooses_those_that_all_rows_judge(learner):
+    rows, y = many_rows()
+    model = clone(learner).set_params(gamma="auto").fit(rows, y)
+    assert "350 rows chose 3" in " ".join(model.report_.notes)
+    alone = [
+        clone(learner).set_params(gamma=g).fit(rows, y).best_score_ for _, g, _ in model.choices_
+    ]
+    scores = [score for *_, score in model.choices_]
+    judged = [i for i in range(7) if scores[i] == pytest.approx(alone[i], rel=1e-9)]
+    assert len(judged) == 3
+    assert int(np.argmax(alone)) in judged
+    assert model.best_score_ == pytest.approx(max(alone), rel=1e-9)
+    assert learner.get_params()["kernel"] == "rbf"
+
+
+@pytest.mark.parametrize("centers", ["kmeans", X[:50]], ids=["kmeans", "given"])
+def test_centres_of_a_choice_are_those_of_one_fit(centers):
+    model = pl.RBFNetworkRegressor(50, gamma=GAMMAS, centers=centers, random_state=0).fit(X, Y)
+    gamma = max(model.choices_, key=lambda choice: choice[2])[1]
+    alone = clone(model).set_params(gamma=gamma).fit(X, Y)
+    np.testing.assert_array_equal(model.centers_, alone.centers_)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pinvlearn.readout.budget import SHARES, Budget, budget_for
+from pinvlearn.readout.budget import COMPARED, SHARES, Budget, budget_for, metric_rows
 
-USUAL = {"max_work": 2.5e12, "max_centers": 12_000, "max_rounds": 3}
+USUAL = {"max_work": 3.4e12, "max_centers": 16_000}
 
 
 def test_the_shares_are_all_of_the_work():
@@ -13,20 +13,30 @@ def test_the_shares_are_all_of_the_work():
 
 @pytest.mark.parametrize(("n", "d", "t"), [(1, 1, 1), (150, 8, 3), (1000, 40, 10)])
 def test_few_rows_are_all_used(n, d, t):
-    assert budget_for(n, d, t, **USUAL) == Budget(n, max(n // 2, 1), 1000, n, n, True)
+    assert budget_for(n, d, t, **USUAL) == Budget(n, max(n // 2, 1), 1000, n, n, n, 0, True)
 
 
-def test_twelve_thousand_rows_are_all_centres():
-    assert budget_for(12_000, 36, 26, **USUAL).centers == 12_000
-    assert budget_for(12_000, 36, 26, **USUAL | {"max_centers": 4000}).centers == 4000
+def test_sixteen_thousand_rows_are_all_centres():
+    assert budget_for(16_000, 36, 26, **USUAL).centers == 16_000
+    few = budget_for(12_000, 36, 26, **USUAL | {"max_centers": 4000})
+    assert (few.centers, few.alone) == (4000, 4000)
 
 
-@pytest.mark.parametrize("n", [20_000, 100_000, 1_000_000])
-def test_more_rows_have_fewer_centres_within_the_work(n):
+@pytest.mark.parametrize("n", [16_001, 20_000, 100_000, 1_000_000])
+def test_of_more_rows_some_are_centres_within_the_work(n):
     found = budget_for(n, 20, 2, **USUAL)
-    assert 100 < found.centers < 12_000
-    assert 3.0 * n * found.centers**2 <= SHARES["centers"] * USUAL["max_work"]
-    assert 3.0 * n * (found.centers + 1) * (found.centers + 21) > SHARES["centers"] * 2.5e12
+    work = SHARES["centers"] * USUAL["max_work"]
+    compared = 1.0 + 2.0 / COMPARED**3
+    assert 100 < found.centers < found.alone < 16_000
+    assert 3.0 * n * found.centers**2 * compared <= work
+    assert 3.0 * n * (found.centers + 1) * (found.centers + 21) * compared > work
+    assert 2.0 / 3.0 * found.alone**3 * compared <= work
+    assert found.rows == n
+
+
+def test_one_row_more_than_can_be_centres_costs_few_of_them():
+    """No step: what the comparison takes is a part of the work that others do."""
+    assert budget_for(16_001, 36, 26, **USUAL).alone > 0.95 * 16_000
 
 
 def test_more_work_never_means_fewer_rows():
@@ -36,6 +46,12 @@ def test_more_work_never_means_fewer_rows():
     for name in ("search", "half", "metric", "centers"):
         values = [getattr(size, name) for size in sizes]
         assert values == sorted(values)
+
+
+def test_more_metrics_are_made_of_fewer_rows():
+    sizes = [metric_rows(steps, 12_000, 36, 26, 1000, 3.4e12) for steps in (1, 2, 3, 6)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == budget_for(12_000, 36, 26, **USUAL).metric
 
 
 def test_many_columns_cost_gradients_and_the_full_form():

@@ -8,6 +8,7 @@ from sklearn.metrics import accuracy_score
 
 import pinvlearn
 from oracles import generalised_cross_validation, leave_one_out
+from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout import choose, solvers
 from pinvlearn.readout.choose import (
     TIE,
@@ -18,7 +19,10 @@ from pinvlearn.readout.choose import (
     settled,
     validation,
 )
+from pinvlearn.readout.factors import CholeskyFactor
+from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.scoring import MSE, judged, part_of
+from pinvlearn.readout.solve import solve
 
 ROWS = 45
 FAMILIES = {"Pinv": {}, "RBFNetwork": {"n_kernels": 12}, "ELM": {"n_hidden": 12}}
@@ -387,3 +391,41 @@ def test_few_entries_in_many_columns_are_searched(fit_scoring, weighted, monkeyp
     np.testing.assert_allclose(searched.coef_, whole.coef_, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(searched.loo_predictions_, whole.loo_predictions_, atol=1e-6)
     assert searched.corrected_score_ <= searched.best_score_ + 1e-12
+
+
+def test_some_rows_are_left_out_of_the_fit_to_all(monkeypatch):
+    X, y = make_regression(60, 5, noise=1.0, random_state=0)
+    alphas, Y = np.array([1e-3, 1.0]), y[:, None]
+    problem = Problem(rows_in_memory(lambda X: X, X, Y, None, 5, 1), True, MSE)
+    factor = CholeskyFactor(problem.moments, problem.center(problem.moments))
+    monkeypatch.setattr(choose, "SOME_ROWS", 7)
+    some = np.linspace(0, 59, 7).astype(int)  # evenly spread
+    expected = [-np.mean((leave_one_out(X, Y, a) - Y)[some] ** 2) for a in alphas]
+    for one, score in zip(alphas, expected, strict=True):
+        found = choose.left_out_of_some(problem, factor, np.array([one]))
+        np.testing.assert_allclose(found, [score], rtol=1e-8)
+
+
+def test_no_row_is_read_again_where_nothing_is_refined(monkeypatch):
+    X, y = make_regression(60, 5, noise=1.0, random_state=0)
+    Y, alphas = y[:, None], np.array([1e-3, 1.0, 10.0])
+
+    def fitted():
+        passes = []
+
+        def features(X):
+            passes.append(len(X))
+            return X
+
+        problem = Problem(rows_in_memory(features, X, Y, None, 5, 1), True, MSE)
+        return solve(problem, solvers.GramSVD(), alphas), passes.count(60)
+
+    kept, few = fitted()
+    monkeypatch.setattr(choose, "MOST_KEPT", 0)
+    again, more = fitted()
+    assert more == few + 1
+    scale = np.abs(y).max()
+    np.testing.assert_allclose(kept.leave_one_out, again.leave_one_out, atol=1e-14 * scale)
+    np.testing.assert_allclose(kept.leave_one_out_error, again.leave_one_out_error, rtol=1e-6)
+    expected = leave_one_out(X, Y, kept.alpha)
+    np.testing.assert_allclose(kept.leave_one_out, expected, atol=1e-12 * scale)

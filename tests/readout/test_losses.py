@@ -35,7 +35,7 @@ def test_the_temperature_is_that_of_the_least_loss():
     best = class_temperature(Y, outputs, ONES)
     assert best == pytest.approx(1 / 3.0, rel=0.3)
 
-    smoothed = np.where(Y > 0, 300.5 / 301.5, 0.5 / 301.5)
+    smoothed = np.where(Y > 0, 300.5 / 301.0, 0.25 / 301.0)
 
     def loss(temperature, targets):
         logs = scipy.special.log_softmax(outputs / temperature, axis=1)
@@ -47,7 +47,7 @@ def test_the_temperature_is_that_of_the_least_loss():
 
 
 def test_classes_that_are_told_apart_leave_doubts():
-    """A row of another class is as likely as half a row more for each class makes it."""
+    """A row of another class is as likely as half a row more that is wrong makes it."""
     for n in (20, 200):
         Y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
         temperature = class_temperature(Y, 0.5 * Y, np.ones(n))

@@ -96,7 +96,8 @@ def test_a_half_is_judged_by_rows_that_made_nothing_of_it():
     roots = []
     for rows in (sample, changed):
         crossing = _Crossing((rows.part(0, 100), rows.part(100, 200)), SPACE, 100)
-        roots.append(crossing.next("full", (), (None, None), setting).roots[0][0])
+        plain = crossing.walked("full", (), (None, None), setting)
+        roots.append(crossing.next(("full",), plain, setting)[0].roots[0][0])
     np.testing.assert_array_equal(roots[0], roots[1])
 
 

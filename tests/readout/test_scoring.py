@@ -87,7 +87,7 @@ def test_many_rows_and_candidates_in_chunks(rng, monkeypatch):
 def test_rows_outside_of_a_fold_are_judged_alone(rows, score):
     Y, outputs, w = rows
     part = part_of(score, *rows)
-    folds = scoring._dealt(Y, score.decided is not None)
+    folds = scoring.dealt(Y, classes=score.decided is not None)
     assert set(folds) == set(range(FOLDS))
     verdict = judged(score, [part])
     for fold in range(FOLDS):
@@ -100,7 +100,7 @@ def test_rows_outside_of_a_fold_are_judged_alone(rows, score):
 def test_a_fold_is_judged_at_the_temperature_of_the_others(rows):
     Y, outputs, w = rows
     verdict = verdict_of(LOG_LOSS, *rows)
-    folds = scoring._dealt(Y, True)
+    folds = scoring.dealt(Y, classes=True)
     for fold in range(FOLDS):
         here = folds == fold
         temperature = class_temperature(Y[~here], outputs[~here, 0], w[~here])
@@ -112,7 +112,7 @@ def test_a_fold_is_judged_at_the_temperature_of_the_others(rows):
 
 def test_every_fold_has_rows_of_each_class(rows):
     Y = rows[0]
-    folds = scoring._dealt(Y, True)
+    folds = scoring.dealt(Y, classes=True)
     counts = np.array([(Y[folds == fold] > 0).sum(axis=0) for fold in range(FOLDS)])
     assert np.ptp(counts, axis=0).max() <= 1
 
@@ -244,7 +244,7 @@ class TestLearners:
 
     def test_log_loss_is_scikit_learns(self, data):
         X, y = data
-        model = pinvlearn.PinvClassifier().fit(X, y)
+        model = pinvlearn.PinvClassifier(decoding="argmax").fit(X, y)
         scaled = np.exp(model.loo_predictions_ / model.temperature_)
         expected = log_loss(y, scaled / scaled.sum(axis=1, keepdims=True))
         assert model.best_score_ == pytest.approx(-expected, rel=1e-4)

@@ -28,6 +28,7 @@ TIGHT = s.AdaptiveSVD(Tolerance(1e-13, relative=True))
 EXACT = {
     "exact": s.ExactSVD(),
     "qr": s.QR(),
+    "whitened": s.WhitenedQR(),
     "gram": s.GramSVD(),
     "cholesky": s.Cholesky(),
     "auto": s.Auto(),
@@ -89,7 +90,7 @@ def test_coefficients(matrix, solver, setting, relative):
     alpha = relative * max(np.linalg.norm(H, 2) ** 2, 1e-3)
     readout = solve(make_problem(H, Y, weights=w, intercept=intercept), EXACT[solver], alpha)
     coef, offset = ridge(H, Y, alpha, weights=w, intercept=intercept)
-    promise = 0.0 if solver in ("exact", "qr") else s.TOLERANCE
+    promise = 0.0 if solver in ("exact", "qr", "whitened") else s.TOLERANCE
     if solver in GRAM:
         promise += 10.0 * readout.error
     allowed = bound(H, Y, w, intercept, coef, alpha, promise)
@@ -102,7 +103,7 @@ def test_coefficients(matrix, solver, setting, relative):
         assert readout.report.method in EXACT
         assert readout.report.reason.count("(") == readout.report.reason.count(")")
     else:
-        assert readout.report.method == solver
+        assert readout.report.method == {"whitened": "qr"}.get(solver, solver)
     assert readout.report.reason
 
 
@@ -474,3 +475,47 @@ class TestRoom:
             for p in (2200, 3200)
         )
         assert large - small < arrays * 8 * (3200**2 - 2200**2)
+
+
+def test_rows_far_from_zero_are_summed_up_about_a_point_near_their_mean():
+    rng = np.random.default_rng(0)
+    H, Y = 1e3 + rng.standard_normal((300, 5)), targets(300)
+    centred = H - H.mean(axis=0)
+    found = make_problem(H, Y).moments
+    np.testing.assert_allclose(found.H_mean, H.mean(axis=0), rtol=8 * EPS)
+    G = np.tril(found.G, -1) + np.diag(found.diagonal)
+    # raw products would be off by eps·‖H‖², a million times as much
+    np.testing.assert_allclose(G, np.tril(centred.T @ centred), atol=1e3 * EPS * 300 * 1e3)
+    assert found.magnitude < 2.0 * np.square(centred).sum()
+
+
+def test_the_sums_of_a_fit_are_raw_again_when_they_are_kept():
+    rng = np.random.default_rng(0)
+    H, Y = 10.0 + rng.standard_normal((300, 5)), targets(300)
+    problem = make_problem(H, Y)
+    solve(problem, s.Cholesky(), 1.0)
+    kept, raw = problem.take_folded(), make_problem(H, Y).rows.summary()
+    for name in ("HT", "TT"):
+        np.testing.assert_allclose(
+            getattr(kept.products, name), getattr(raw.products, name), rtol=1e-13
+        )
+    np.testing.assert_allclose(np.tril(kept.products.HH), np.tril(raw.products.HH), rtol=1e-13)
+    assert kept.mass == pytest.approx(raw.mass)
+
+
+def test_the_alpha_that_is_chosen_has_the_leverages_of_its_own_factor(monkeypatch):
+    """Eigenvectors of a Gram matrix lose more digits than its Cholesky factor."""
+    monkeypatch.setattr(s, "CHEAP_FLOPS", 0.0)
+    H, Y = with_spectrum(400, 60, np.geomspace(1.0, 1e-7, 60)) + 0.1, targets(400)
+    found, one, exact = (
+        solve(make_problem(H, Y, score=MSE), solver, 1e-12)
+        for solver in (s.GramSVD(), s.Cholesky(), s.ExactSVD())
+    )
+    assert found.first_error > s.LEVERAGE_TOLERANCE
+    assert any("Cholesky factor of its own" in note for note in found.report.notes)
+    # as measured against the refined solution, without another pass over the rows
+    assert found.first_error == pytest.approx(one.first_error, rel=1e-2)
+    scale = np.abs(one.leave_one_out).max()
+    np.testing.assert_allclose(found.leave_one_out, one.leave_one_out, atol=s.TOLERANCE * scale)
+    allowed = found.leave_one_out_error + exact.leave_one_out_error
+    assert (np.abs(found.leave_one_out - exact.leave_one_out) <= allowed).all()

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.blas import blas, call, lapack
 from pinvlearn._core.device import DeviceArray, is_device, library_of
 
 ESTIMATE_STEPS = 5
@@ -45,6 +45,26 @@ def _device_svd(A: Any, full: bool) -> Any:
     Q, R = _wrapped(A.xp.linalg.qr(A.data, mode="reduced"))
     U, s, Vt = _wrapped(A.xp.linalg.svd(R.data, full_matrices=False))
     return Q @ U, s, Vt
+
+
+def right_svd(A: Array, B: Array) -> tuple[Array, Array, Array]:
+    """UᵀB, s and Vᵀ of a square A = U diag(s) Vᵀ: U itself, a fifth of the work, is not formed."""
+    if is_device(A):
+        U, s, Vt = svd(A)
+        return U.T @ B, s, Vt
+    n, info = len(A), np.zeros(1, dtype=np.int64)  # integers are wide enough for either kind
+    A, B = np.array(A, order="F"), np.array(B, order="F")
+    (s, above, left, right), work = np.empty((4, n)), np.empty(3 * n * n + 64 * (n + B.shape[1]))
+    U, Vt = np.empty((n, n), order="F"), np.empty((n, n), order="F")
+    call("dgebrd", n, n, A, n, s, above, left, right, work, len(work), info)
+    turned = ("Q", "L", "T", n, B.shape[1], n, A, n, left, B, n)
+    call("dormbr", *turned, work, len(work), info)
+    nothing, integers = np.empty(1), np.empty(8 * n, dtype=np.int64)
+    call("dbdsdc", "U", "I", n, s, above, U, n, Vt, n, nothing, nothing, work, integers, info)
+    if info[0] != 0:
+        raise np.linalg.LinAlgError("the SVD of a triangle did not converge (bdsdc).")
+    call("dormbr", "P", "R", "T", n, n, n, A, n, right, Vt, n, work, len(work), info)
+    return U.T @ B, s, Vt
 
 
 def qr(A: Array) -> tuple[Array, Array]:

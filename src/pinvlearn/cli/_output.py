@@ -49,7 +49,8 @@ class Output:
             return
         table = Table(title=Text(title), title_justify="left")
         for column, name in enumerate(rows[0]):
-            table.add_column(name, justify="left" if column == 0 else "right")
+            words = column == 0 or all(row[name][:1].isalpha() for row in rows)
+            table.add_column(name, justify="left" if words else "right")
         for row in rows:
             table.add_row(*map(Text, row.values()))
         Console().print(table)

@@ -149,7 +149,7 @@ def _contest_learners(
             "learner": name,
             f"test {score}": f"{result['score']:.4f}",
             "log-loss": "–" if result["log_loss"] is None else f"{result['log_loss']:.3f}",
-            "fit seconds": f"{result['fit_seconds']:.2f}",
+            "seconds": f"{result['fit_seconds']:.2f}",
         }
         for table in tables
         for name, result in sets[table.title].items()
@@ -265,7 +265,7 @@ def _row(name: str, result: dict[str, Any], score: str, *, spread: bool) -> dict
         "ridge": str(result["ridge"]),
         f"test {score}": f"{result['score']:.4f}" + (f" ± {result['std']:.4f}" if spread else ""),
         "rank": f"{result['rank']:.0f}",
-        "fit seconds": f"{result['fit_seconds']:.3f}",
+        "seconds": f"{result['fit_seconds']:.3f}",
         "ratio to exact": f"{result['ratio']:.2f}",
     }
 

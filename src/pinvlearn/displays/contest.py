@@ -55,7 +55,8 @@ def draw_contest(panels: Mapping[str, Sequence[Bar]], what: str) -> Any:
         ax.margins(x=0.3)
         ours = [drawn[place] for place in places if ranked[place].ours]
         if ours:
-            ax.legend(ours[:1], ["pinvlearn"], loc="lower right", frameon=False)
+            # above the longest bar, whose text reaches to the right
+            ax.legend(ours[:1], ["pinvlearn"], loc="upper right", frameon=False)
         ax.set(title=title, xlabel=f"{what}: shorter is better")
         ax.spines[["top", "right"]].set_visible(False)
     return figure

@@ -24,7 +24,7 @@ from pinvlearn._core.progress import Rate, progress, told
 from pinvlearn._core.threads import ahead, in_threads
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
-from pinvlearn.summaries.block import Block, raise_not_finite
+from pinvlearn.summaries.block import Block, Change, raise_not_finite
 from pinvlearn.summaries.record import BlockDigest, OtherFitError, Record
 from pinvlearn.summaries.tree import merged
 
@@ -84,12 +84,25 @@ class BlockRows:
         """The merged results of all pieces; `merge` may reuse its left operand."""
         return merged(self.each(function), merge)
 
-    def summary(self) -> Gram:
-        """The sums over all rows.
+    def some(self, count: int) -> BlockRows | None:
+        """About so many rows of the first block, evenly spread, if their features are dense.
+
+        None on a device, whose library rounds otherwise.
+        """
+        head = next(iter(self.blocks()))
+        if head.on_device or head.sparse or not len(head):
+            return None
+        part = head.part(np.unique(np.linspace(0, len(head) - 1, count).astype(np.intp)))
+        return rows_of_block(part, 1)
+
+    def summary(self, change: Change | None = None) -> Gram:
+        """The sums over all rows, whose features are changed in place first.
 
         Those of a wide map are added to block by block, each by all threads: memory is one p × p
         array and a block, whatever the number of rows or threads.
         """
+        if change is not None:
+            return replace(self, blocks=lambda: self._changed(change)).summary()
         head = next(iter(self.blocks()))
         if head.wide:
             products = Products.in_place(self.blocks(), partial(in_threads, n_jobs=self.n_jobs))
@@ -108,6 +121,12 @@ class BlockRows:
     def raise_not_finite(self) -> None:
         """Name the feature that is not finite."""
         raise_not_finite(block.part(rows) for block, rows in self._cuts())
+
+    def _changed(self, change: Change) -> Iterable[Block]:
+        """The blocks with a change of their features; those in memory stay a tuple."""
+        blocks = self.blocks()
+        changed = (replace(block, change=change) for block in blocks)
+        return tuple(changed) if isinstance(blocks, tuple) else changed
 
     def _cuts(
         self, cuts_of: Callable[[Block], list[slice]] = Block.cuts

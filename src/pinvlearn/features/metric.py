@@ -232,9 +232,8 @@ def _towards(X: Array, C: Array, V: Array, coef: Array) -> Iterator[Array]:
     """Σ_j v_ij b_j (x_i - c_j), centres being taken about their mean so that no digits cancel."""
     middle = C.mean(axis=0)
     X, C = X - middle, C - middle
-    for weights in coef.T:
-        of_output = V * weights
-        yield of_output.sum(axis=1)[:, None] * X - of_output @ C
+    for weights, total in zip(coef.T, (V @ coef).T, strict=True):
+        yield total[:, None] * X - (V * weights) @ C
 
 
 def _laplacian_gradients(

@@ -55,12 +55,14 @@ from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import (
     CLASS_SCORINGS,
+    DECODINGS,
     Targets,
     check_scoring,
     class_attributes,
     class_schema,
     coded,
     decided,
+    decoded_as,
     number_attributes,
     number_schema,
     one_column,
@@ -245,14 +247,26 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
 
     temperature_ = SolvedOrTested("Divisor of the outputs whose softmax gives the probabilities.")
     corrected_accuracy_ = Solved("Share of rows decided rightly, where others chose the ridge.")
+    decoding_ = Solved('How outputs became scores of classes: "argmax" or "logistic".')
+
+    decoding = "argmax"
+    """How outputs become scores of classes, where no parameter says."""
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, CLASS_SCORINGS)
+        check_choice("decoding", self.decoding, DECODINGS)
         names = getattr(self, "feature_names_in_", None)
         return class_schema(y, n_features, names, self._class_weight)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return class_attributes(readout, schema)
+
+    def _solution_of(
+        self, readout: Readout, schema: Schema, notes: tuple[str, ...]
+    ) -> dict[str, Any]:
+        by, intercept = self.loo_scoring, self._intercept
+        readout = decoded_as(self.decoding, readout, schema, by, intercept)
+        return super()._solution_of(readout, schema, notes)
 
     def _hold(self, ledger: Ledger, like: Any = None) -> None:
         super()._hold(ledger)

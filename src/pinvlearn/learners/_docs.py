@@ -30,6 +30,16 @@ PARAMETERS = {
         sample weights of all rows and returns a number, greater being better.  Equal scores are
         told apart by squared error, then by the larger ridge.  None does without leave-one-out, by
         generalised cross-validation: the fastest fit, but no `predict_interval`.""",
+    "decoding": """
+    decoding : {"auto", "argmax", "logistic"}, default="auto"
+        How the outputs of classes, fitted by least squares, become scores of which the largest
+        decides.  "argmax" takes them as they are; a class that lies between others then loses to
+        them.  "logistic" puts them through f·A + b, fitted to the left-out outputs by multinomial
+        logistic regression shrunk towards "argmax"; A and b are in `coef_` and `intercept_`.
+        "auto" takes it where alpha is chosen by leave-one-out and rows left out are predicted
+        better with it, by more than the standard error and in the terms of `loo_scoring` ("mse"
+        cannot say): with one alpha, and after `partial_fit`, it is "argmax".  It costs
+        O(n_samples·n_classes²), some hundred times.""",
     "alpha_per_target": """
     alpha_per_target : bool, default=False
         Choose a ridge for each target by its own left-out squared error, all from one factor, as
@@ -79,6 +89,8 @@ ATTRIBUTES = """
     corrected_score_ : float
         The same corrected for the choice: rows are dealt into five folds, and each fold's rows,
         left out as ever, are judged at the ridge that the other folds' scores choose.
+    decoding_ : str
+        "argmax" or "logistic", see `decoding`; of classifiers.
     corrected_accuracy_ : float
         The share of rows that is decided rightly in this way; of classifiers.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)

@@ -54,9 +54,10 @@ def _random_rows(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator
     return X[rng.permutation(X.shape[0])[:count]]
 
 
-def _cluster_means(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:
+def cluster_means(X: Matrix, count: int, rng: np.random.Generator) -> Matrix:
+    """Centres by k-means, or all rows."""
     if count == X.shape[0]:
-        return _random_rows(X, count, kernel, rng)
+        return X[rng.permutation(count)]
     means = MiniBatchKMeans(count, n_init=1, random_state=int(rng.integers(2**31 - 1)))
     return means.fit(to_host(X)).cluster_centers_
 
@@ -76,7 +77,7 @@ def _by_pivots(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) 
 
 CENTERS: dict[str, Callable[[Matrix, int, Kernel, np.random.Generator], Matrix]] = {
     "random": _random_rows,
-    "kmeans": _cluster_means,
+    "kmeans": lambda X, count, kernel, rng: cluster_means(X, count, rng),
     "leverage": _by_leverage,
     "rpcholesky": _by_pivots,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,21 @@ class RawColumn:
 
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame of any library."""
+    if narwhals.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a LazyFrame, whose rows are not there yet; give X.collect().")
     return bool(narwhals.dependencies.is_into_dataframe(X))
+
+
+def check_names(X: Any) -> None:
+    """Refuse a data frame two of whose columns have one name."""
+    arrow = getattr(X, "column_names", None)
+    counts = Counter(X.columns if arrow is None else arrow)
+    twice = [str(name) for name, count in counts.items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"columns of X have the same name: {', '.join(map(repr, twice))}. Rename them, or "
+            "leave all but one of each out."
+        )
 
 
 def raw_columns(X: Any) -> list[RawColumn]:
@@ -57,8 +72,13 @@ def raw_columns(X: Any) -> list[RawColumn]:
 
 def _of_series(name: str, series: Any) -> RawColumn:
     category = isinstance(series.dtype, narwhals.Categorical | narwhals.Enum)
-    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    return _with_gaps(name, np.asarray(series.to_numpy()), missing, category)
+    missing, values = series.is_null().to_numpy(), np.asarray(series.to_numpy())
+    if values.ndim > 1:
+        raise TypeError(
+            f"column {name!r} holds {series.dtype}; a cell must be a number, a text, a truth value "
+            "or a date. Split it into columns of its own."
+        )
+    return _with_gaps(name, values, np.asarray(missing, dtype=bool), category)
 
 
 def _of_array(name: str, values: Any) -> RawColumn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pinvlearn._core.arrays import Array, expit, softmax
 from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._validation import check_block_targets, check_classes
 from pinvlearn.readout.choose import corrected, corrected_by_target
+from pinvlearn.readout.decoding import Gains
 from pinvlearn.readout.losses import class_temperature, label_temperature
 from pinvlearn.readout.scoring import (
     OwnScore,
@@ -20,7 +21,7 @@ from pinvlearn.readout.scoring import (
     squared_error_score,
     top_class_score,
 )
-from pinvlearn.readout.solve import Readout
+from pinvlearn.readout.solve import Readout, decoded
 from pinvlearn.summaries import Schema
 from pinvlearn.summaries.schema import weights_text
 
@@ -178,15 +179,28 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     found["loo_scores_"] = readout.scores
     ridges = readout.alphas if readout.ridges is None else readout.ridges
     found["corrected_score_"], right = corrected(readout.verdict, ridges)
-    return found if schema.task == "targets" else found | {"corrected_accuracy_": right}
+    if schema.task == "targets":
+        return found
+    gains = readout.gains
+    found["best_score_"] += gains.score
+    found["corrected_score_"] += gains.score
+    return found | {"corrected_accuracy_": right + gains.decided}
 
 
 def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     """What follows from a classifier's solution."""
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
+    found["decoding_"] = "argmax" if readout.decoding is None else "logistic"
+    if readout.decoding is not None:
+        found |= {"decoding": readout.decoding, "undecoded": readout.undecoded}
     outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is not None and errors is not None and targets is not None:
-        found["temperature_"] = temperature_of(schema, targets, outputs, readout.weights)
+        decoding = readout.decoding
+        found["temperature_"] = (
+            temperature_of(schema, targets, outputs, readout.weights)
+            if decoding is None
+            else decoding.temperature
+        )
         if schema.task == "classes":
             chances = probabilities(outputs / found["temperature_"], schema)
             found["loo_chances"] = np.sort(chances[_both(targets) > 0.0])
@@ -200,6 +214,38 @@ def temperature_of(schema: Schema, targets: Array, outputs: Array, weights: Arra
     weights = np.ones(len(targets), like=home(targets)) if weights is None else weights
     temperature = label_temperature if schema.task == "labels" else class_temperature
     return temperature(targets, outputs, weights)
+
+
+DECODINGS = ("auto", "argmax", "logistic")
+
+
+def decoded_as(
+    value: str, readout: Readout, schema: Schema, loo_scoring: Any, intercept: bool
+) -> Readout:
+    """The solution of a classifier with its outputs decoded as the parameter says.
+
+    "auto" asks where alpha was chosen by leave-one-out.  Squared error is of the outputs as they
+    are: it judges no decoding, and no score of it is one of decoded outputs.
+    """
+    targets = readout.targets if schema.task == "classes" else None
+    if targets is None:
+        if value == "logistic":
+            lacks = "labels have none" if schema.task == "labels" else "no row was left out here"
+            raise ValueError(
+                f'decoding="logistic" is fitted to the classes of rows left out, and {lacks}: sums '
+                "of rows (partial_fit, forget, merge, fit_summary) and loo_scoring=None leave none "
+                'out. Set decoding="auto" or "argmax", or fit to rows.'
+            )
+        return readout
+    squared = loo_scoring == "mse"
+    if value == "argmax" or (value == "auto" and (squared or len(readout.alphas) == 1)):
+        return readout
+    counted = np.where(_both(targets) > 0.0, 1.0, 0.0)
+    totals = counted.sum(axis=0) if readout.weights is None else readout.weights @ counted
+    scoring = scoring_of("log_loss" if squared else loo_scoring, schema, to_host(totals))
+    assert scoring is not None
+    found = decoded(readout, scoring, intercept=intercept, always=value == "logistic")
+    return replace(found, gains=Gains(0.0, found.gains.decided)) if squared else found
 
 
 def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:

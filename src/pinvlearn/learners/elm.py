@@ -109,6 +109,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
         direct_links: bool = False,
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
+        decoding: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -123,6 +124,7 @@ class ELMClassifier(ReadoutClassifier, _ELM):
         self.direct_links = direct_links
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
+        self.decoding = decoding
         self.n_jobs = n_jobs
         self.random_state = random_state
 

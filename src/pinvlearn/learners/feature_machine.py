@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pinvlearn._core.arrays import Array, Matrix, column_spread
+from pinvlearn._core.arrays import Array, IntArray, Matrix, column_spread
 from pinvlearn._core.device import as_given, home, moved_to, on_device, to_host
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
@@ -52,12 +52,13 @@ from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import Targets, coded
 from pinvlearn.learners.tabular_inputs import TabularInputs
 from pinvlearn.linalg.kernel import Pivots
-from pinvlearn.readout.budget import Budget, budget_for
-from pinvlearn.readout.kernel import KernelTask, solve_kernel
-from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS
+from pinvlearn.readout.budget import COMPARED, Budget, budget_for, metric_rows
+from pinvlearn.readout.centers import fewer_rows_do_better
+from pinvlearn.readout.kernel import KernelTask, solve_part
+from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS, Judge
 from pinvlearn.readout.pivots import solve_pivots
 from pinvlearn.readout.rounds import learn, made
-from pinvlearn.readout.scoring import Scoring
+from pinvlearn.readout.scoring import Scoring, squared_error_score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import SOLVERS
 from pinvlearn.readout.trials import ALPHAS, WIDTHS, Sample, Space, search_plain
@@ -94,6 +95,8 @@ MORE = """
 class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutEstimator):
     """Prepares columns, chooses kernel and metric by rows left out, and solves with all rows."""
 
+    budget_: Budget
+
     _parameter_docs = {
         "kernel": """
     kernel : {"auto", "laplacian", "exponential", "rbf"}, default="auto"
@@ -114,16 +117,19 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         Rounds of learning a metric, at most; 0 leaves the inputs as they are.""",
         "n_kernels": """
     n_kernels : "auto" or int, default="auto"
-        Centres of the last fit: all rows where `max_kernels` and `max_work` allow it, else as many
-        pivots of a randomly pivoted Cholesky factorisation as they do.""",
+        Centres of the last fit: all rows where `max_kernels` and `max_work` allow it.  Where they
+        do not, it is either as many rows as can all be centres, with the other rows predicted, or
+        fewer centres for all rows, the pivots of a randomly pivoted Cholesky factorisation:
+        whichever leave-one-out finds better at a third of both sizes.  A number is that of
+        pivots.""",
         "max_kernels": """
-    max_kernels : int, default=12000
-        Centres at most for "auto".  Memory is 8·n_kernels² bytes, or 16·n_samples·n_kernels where
-        not all rows are centres.""",
+    max_kernels : int, default=16000
+        Centres at most for "auto".  Memory is 8·n_kernels² bytes, 2 GB for 16,000, or
+        16·n_samples·n_kernels for pivots.""",
         "max_work": """
-    max_work : float, default=2.5e12
+    max_work : float, default=3.4e12
         Flops of the whole fit, about: counted and not timed, so that a seed gives the same machine
-        anywhere.""",
+        anywhere.  A core does some 4e10 a second; 12,000 rows take half of the default.""",
         "inputs": """
     inputs : "auto", "passthrough" or transformer, default="auto"
         What makes columns ready: `TabularInputs`, nothing, or a transformer of your own.""",
@@ -174,17 +180,22 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
         order_stream, *streams = generator(self.random_state).spawn(3)
-        Y, weights, numbers = targets.Y, targets.weights, targets.schema.task == "targets"
-        sample, unit = _sample_of(X, Y, weights, order_stream, numbers)
+        Y, weights, task = targets.Y, targets.weights, targets.schema.task
+        order = _order_of(len(Y), weights, order_stream)
+        sample, unit = _sample_of(X, Y, weights, order, task == "targets")
         budget = self._budget(len(sample), X.shape[1], Y.shape[1])
-        alpha = self._learn(sample, self._space(targets.schema.task, unit), budget) * unit
-        every = MetricColumns.around(self.parts_, X)
-        columns, W, readout = self._solved(every, Y, weights, alpha, score, streams)
+        alpha = self._learn(sample, self._space(task, unit), budget)
+        if budget.alone and self._is_better_alone(sample, alpha, JUDGES[task], streams):
+            budget = replace(self.budget_, centers=budget.alone, rows=budget.alone)
+            self.budget_ = budget
+        every = MetricMatrix(MetricColumns.around(self.parts_, X))
+        problem = self._task(every, Y, weights, alpha * unit, score, streams)
+        columns, W, readout = self._solved(problem, order)
         coef = readout.coef if W is None else W @ readout.coef
         few = sample.part(0, budget.gradients)
         metric = GradientProduct.of(columns, coef, few.Z, few.w).metric
         self.metric_ = as_given(moved_to(metric, X))
-        notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(budget, len(X))]
+        notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(self.budget_, len(X))]
         return Fitted(columns if W is None else Whitened(columns, W), readout, notes)
 
     def _learn(self, sample: Sample, space: Space, budget: Budget) -> float:
@@ -193,36 +204,53 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             space = replace(space, forms=tuple(form for form in space.forms if form != "full"))
         plain = search_plain(sample, space, budget.search)
         learned = learn(sample, plain, space, budget.half, budget.gradients)
-        part = sample.part(0, budget.metric)
-        self.parts_ = made(learned.recipe, part, space, budget.gradients)
+        steps = sum(len(branch.steps) for branch in learned.recipe.branches)
+        n, d, t = len(sample), sample.Z.shape[1], sample.Y.shape[1]
+        rows = metric_rows(max(steps, 1), n, d, t, budget.gradients, float(self.max_work))
+        budget = replace(budget, metric=rows)
+        self.parts_ = made(learned.recipe, sample.part(0, rows), space, budget.gradients)
         self.rounds_, self.optimism_, self.budget_ = learned.rounds, learned.optimism, budget
         return learned.recipe.alpha
 
-    def _solved(
+    def _task(
         self,
-        every: MetricColumns,
+        matrix: MetricMatrix,
         Y: Array,
         weights: Array | None,
         alpha: float,
         score: Scoring | None,
         streams: list[np.random.Generator],
-    ) -> tuple[MetricColumns, Array | None, Readout]:
-        """The kernel columns used, what they are multiplied by, and the solution on them."""
-        n, count = len(Y), self.budget_.centers
-        matrix = MetricMatrix(every)
+    ) -> KernelTask:
         n_jobs = check_jobs(self.n_jobs)
 
         def rows_of(F: Array) -> BlockRows:
             return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
 
-        task = KernelTask(matrix, rows_of, Y, weights, alpha, score, True, tuple(streams))
-        if count >= n:
-            check_kernel_memory(n, DOUBLE, Y)
-            whole = task.whole()
-            readout = solve_kernel(whole, Y, weights, intercept=True, alpha=alpha, score=score)
-            return every, None, readout
-        machine = solve_pivots(task, count, "rpcholesky")
-        return matrix.around(machine.pivots), machine.W, machine.readout
+        return KernelTask(matrix, rows_of, Y, weights, alpha, score, True, tuple(streams))
+
+    def _is_better_alone(
+        self, sample: Sample, alpha: float, judge: Judge, streams: list[np.random.Generator]
+    ) -> bool:
+        """Whether fewer rows do better than fewer centres, as a part of both tells."""
+        part = sample.part(0, len(sample) // COMPARED)
+        matrix = MetricMatrix(MetricColumns.around(self.parts_, part.Z))
+        task = self._task(matrix, part.Y, part.w, alpha, Scoring(squared_error_score), streams)
+        rows, centers = self.budget_.alone // COMPARED, self.budget_.centers // COMPARED
+        return fewer_rows_do_better(task, rows, centers, judge)
+
+    def _solved(
+        self, task: KernelTask, order: IntArray
+    ) -> tuple[MetricColumns, Array | None, Readout]:
+        """The kernel columns used, what they are multiplied by, and the solution on them."""
+        budget = self.budget_
+        if budget.centers < budget.rows:
+            machine = solve_pivots(task, budget.centers, "rpcholesky")
+            return task.K.around(machine.pivots), machine.W, machine.readout
+        check_kernel_memory(budget.rows, DOUBLE, task.Y)
+        inside = np.sort(order[: budget.rows])
+        columns = task.K.around(inside)
+        K = replace(task, K=MetricMatrix(columns), Y=task.Y[inside]).whole()
+        return columns, None, solve_part(K, lambda rows: task.K(rows, inside), inside, task)
 
     def _space(self, task: str, unit: float) -> Space:
         """What may be chosen, by the parameters; ridges are relative to the mean weight."""
@@ -255,12 +283,14 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             t,
             max_work=check_positive("max_work", self.max_work),
             max_centers=most,
-            max_rounds=_check_rounds(self.max_rounds),
         )
         if isinstance(self.n_kernels, str):
-            check_choice("n_kernels", self.n_kernels, ("auto",))
+            if self.n_kernels != "auto":
+                raise ValueError(
+                    f'n_kernels={self.n_kernels!r}: give an integer of at least 1, or "auto".'
+                )
             return budget
-        return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n))
+        return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n), alone=0)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         found = super()._attributes_of(readout, schema)
@@ -360,8 +390,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         seed = int(seed_stream.integers(2**62))
         X, y, weights = sample_of_blocks(plan, each, min(count, int(self.max_kernels)), n, seed)
         targets = coded(schema, y, weights, class_weight)
+        order = _order_of(len(X), targets.weights, order_stream)
         numbers = schema.task == "targets"
-        sample, unit = _sample_of(X, targets.Y, targets.weights, order_stream, numbers)
+        sample, unit = _sample_of(X, targets.Y, targets.weights, order, numbers)
         ridge = self._learn(sample, self._space(schema.task, unit), budget) * unit
         matrix = MetricMatrix(MetricColumns.around(self.parts_, sample.Z))
         pivots = Pivots(matrix, pivot_stream, uniform=False)
@@ -369,7 +400,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         chosen = np.array(pivots.pivots, dtype=np.intp)
         drawn = Whitened(matrix.around(chosen), pivots.whitening())
         self.sums_alpha_ = ridge
-        notes = (*getattr(inputs, "notes_", ()), _sizes_in_words(budget, n))
+        notes = (*getattr(inputs, "notes_", ()), _sizes_in_words(self.budget_, n))
         return replace(
             plan,
             map=drawn,
@@ -457,20 +488,24 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         return tags
 
 
+def _order_of(n: int, weights: Array | None, rng: np.random.Generator) -> IntArray:
+    """Rows of positive weight in a random order."""
+    return rng.permutation(n if weights is None else to_host(np.flatnonzero(weights > 0.0)))
+
+
 def _sample_of(
-    X: Matrix, Y: Array, weights: Array | None, rng: np.random.Generator, numbers: bool
+    X: Matrix, Y: Array, weights: Array | None, order: IntArray, numbers: bool
 ) -> tuple[Sample, float]:
-    """The rows of positive weight in a random order, and the mean of their weights.
+    """The rows in some order, and the mean of their weights.
 
     Targets that are numbers are scaled to variance 1, so that the errors of several add up.
     """
-    w = np.ones(len(Y), like=home(Y)) if weights is None else weights
-    order = rng.permutation(to_host(np.flatnonzero(w > 0.0)))
-    unit = float(w[order].mean())
+    w = np.ones(len(order), like=home(Y)) if weights is None else weights[order]
+    unit, Y = float(w.mean()), Y[order]
     if numbers:
-        deviation = column_spread(Y[order])
+        deviation = column_spread(Y)
         Y = Y / np.where(deviation > 0.0, deviation, 1.0)
-    return Sample(X[order], Y[order], w[order] / unit), unit
+    return Sample(X[order], Y, w / unit), unit
 
 
 def _check_rounds(value: Any) -> int:
@@ -483,6 +518,7 @@ def _sizes_in_words(budget: Budget, n: int) -> str:
     return (
         f"of {n} rows, {budget.search} chose the kernel, {2 * budget.half} judged metrics, "
         f"{budget.metric} made the metric and {budget.centers} are centres"
+        + (", to which alone the last fit is" if budget.centers == budget.rows < n else "")
     )
 
 
@@ -504,8 +540,8 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     that made neither its metric nor its machine (halves, both ways), and the plain machine stays a
     candidate.
 
-    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres n³/3 for the
-    last fit.  Memory as `max_kernels` says.
+    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
+    last fit with its leave-one-out.  Memory as `max_kernels` says.
 
     Parameters
     ----------
@@ -536,8 +572,8 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         metric: str = "auto",
         max_rounds: int = 3,
         n_kernels: Any = "auto",
-        max_kernels: int = 12000,
-        max_work: float = 2.5e12,
+        max_kernels: int = 16000,
+        max_work: float = 3.4e12,
         inputs: Any = "auto",
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
@@ -570,8 +606,8 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
     that made neither its metric nor its machine (halves, both ways), and the plain machine stays a
     candidate.
 
-    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres n³/3 for the
-    last fit.  Memory as `max_kernels` says.
+    Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
+    last fit with its leave-one-out.  Memory as `max_kernels` says.
 
     Parameters
     ----------
@@ -602,8 +638,8 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
         metric: str = "auto",
         max_rounds: int = 3,
         n_kernels: Any = "auto",
-        max_kernels: int = 12000,
-        max_work: float = 2.5e12,
+        max_kernels: int = 16000,
+        max_work: float = 3.4e12,
         inputs: Any = "auto",
         loo_scoring: Any = "mse",
         n_jobs: int | None = None,

@@ -91,6 +91,7 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
         rank: Any = None,
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
+        decoding: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -100,6 +101,7 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
         self.rank = rank
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
+        self.decoding = decoding
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -16,7 +16,14 @@ from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import check_choice, check_in_memory, check_size
 from pinvlearn.features.columns import COPIES, Column, TableSummary, prepare
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.learners._tables import RawColumn, columns_of, is_frame, kind_of, raw_columns
+from pinvlearn.learners._tables import (
+    RawColumn,
+    check_names,
+    columns_of,
+    is_frame,
+    kind_of,
+    raw_columns,
+)
 from pinvlearn.summaries.tree import Merging, Node
 
 
@@ -283,6 +290,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             )
         frame = is_frame(X)
         if frame:
+            check_names(X)
             validate_data(owner, X, skip_check_array=True, reset=reset)
         else:
             X = validate_data(owner, X, dtype=None, ensure_all_finite=False, reset=reset)

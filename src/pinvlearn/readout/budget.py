@@ -12,23 +12,26 @@ from functools import partial
 
 from pinvlearn.readout.trials import FIRST_ROWS
 
-SHARES = {"centers": 0.47, "search": 0.10, "halves": 0.25, "metric": 0.18}
+SHARES = {"centers": 0.83, "search": 0.04, "halves": 0.08, "metric": 0.05}
 """Parts of the work: the last fit, kernels and widths, rounds on halves, the metric of all."""
 
-SEARCHES = 8
+SEARCHES = 5
 """Solutions with the most rows when kernels and widths are searched for, about."""
 
 FIRST_SEARCHES = 100
 """Solutions with the first few rows, about."""
 
-ROUNDS = 90
-"""Solutions with each half, about."""
+ROUNDS = 36
+"""Solutions with each half, about; those with half of it count as an eighth."""
 
-METRICS = 14
-"""Metrics made from each half, about; with all rows as many as there are rounds, twice over."""
+METRICS = 10
+"""Metrics made from each half, about."""
 
 GRADIENT_ROWS, FEWEST_GRADIENTS = 1000, 125
 """Rows whose gradients are taken: fewer where they would be more than half of the work."""
+
+COMPARED = 3
+"""Fewer rows and fewer centres are compared at one in so many of both, a part of the work each."""
 
 EIGEN = 10.0
 """Flops of an eigendecomposition, in units of d³."""
@@ -37,19 +40,24 @@ EIGEN = 10.0
 @dataclass(frozen=True)
 class Budget:
     """Rows by which kernels are searched, of each half, whose gradients are taken, of which the
-    metric is made, and which are centres; and whether metrics of all directions are affordable."""
+    metric is made, which are centres, and of the last fit; and whether metrics of all directions
+    are affordable.
+
+    Where not all rows can be centres, `alone` are as many rows as can all be centres of a fit to
+    themselves, for the same work as `centers` for all rows; else it is 0.
+    """
 
     search: int
     half: int
     gradients: int
     metric: int
     centers: int
+    rows: int
+    alone: int
     full: bool
 
 
-def budget_for(
-    n: int, d: int, t: int, *, max_work: float, max_centers: int, max_rounds: int
-) -> Budget:
+def budget_for(n: int, d: int, t: int, *, max_work: float, max_centers: int) -> Budget:
     """The most rows that n rows of d columns and t targets allow within so many flops."""
     work = {name: share * max_work for name, share in SHARES.items()}
 
@@ -68,24 +76,33 @@ def budget_for(
             break
         gradients //= 2
 
-    def metric(m: int) -> float:
-        return 2.0 * max_rounds * (m**3 / 3.0 + 3.0 * m * m * d + 2.0 * gradients * m * d * t)
+    def alone(m: int) -> float:
+        return _left_out(m) + 3.0 * m * m * d
 
     def centers(p: int) -> float:
-        if p == n:
-            return _left_out(n) + 3.0 * n * n * d
         return 3.0 * n * p * p + 3.0 * n * p * d
 
-    most = min(n, max_centers)
-    chosen = most if centers(most) <= work["centers"] else 0
+    every = n <= max_centers and alone(n) <= work["centers"]
+    rest = work["centers"] / (1.0 + 2.0 / COMPARED**3)
     return Budget(
         search=_most(search, work["search"], n),
         half=half,
         gradients=gradients,
-        metric=_most(metric, work["metric"], n),
-        centers=chosen or _most(centers, work["centers"], min(most, n - 1)),
+        metric=metric_rows(1, n, d, t, gradients, max_work),
+        centers=n if every else _most(centers, rest, min(max_centers, n - 1)),
+        rows=n,
+        alone=0 if every else _most(alone, rest, min(max_centers, n - 1)),
         full=2.0 * METRICS * EIGEN * d**3 <= work["halves"],
     )
+
+
+def metric_rows(steps: int, n: int, d: int, t: int, gradients: int, max_work: float) -> int:
+    """Rows of which so many metrics, one after the other, can be made."""
+
+    def metrics(m: int) -> float:
+        return steps * (m**3 / 3.0 + 3.0 * m * m * d + 2.0 * gradients * m * d * t)
+
+    return _most(metrics, SHARES["metric"] * max_work, n)
 
 
 def _left_out(n: int) -> float:

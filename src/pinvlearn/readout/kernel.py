@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, block_at, slices
+from pinvlearn._core.arrays import Array, IntArray, block_at, slices
 from pinvlearn._core.blas import lapack
 from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._core.products import mirror_lower
@@ -146,18 +146,66 @@ def solve_kernel(
     if weights is None or weights.all():
         every = np.ones(len(Y), like=home(Y)) if weights is None else weights
         return with_uncertainty(_solve(K, Y, every, asked))
-    inside, outside = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
-    readout = _solve(block_at(K, inside, inside), Y[inside], weights[inside], asked)
-    coef, predictions, errors = np.zeros_like(Y), np.zeros_like(Y), np.zeros_like(Y)
+    inside = to_host(np.flatnonzero(weights))
+
+    def across(others: IntArray) -> Array:
+        return block_at(K, others, inside)
+
+    readout = _solve_part(across(inside), across, inside, Y, weights, asked)
+    coef = np.zeros_like(Y)
     coef[inside] = readout.coef
-    readout = replace(readout, coef=coef, targets=Y, weights=weights)
+    return replace(readout, coef=coef)
+
+
+def solve_part(
+    K: Array, across: Callable[[IntArray], Array], inside: IntArray, task: KernelTask
+) -> Readout:
+    """The machine of some of the rows of a task, for one alpha; others are predicted by it.
+
+    Parameters
+    ----------
+    K : array of shape (m, m)
+        Kernel values of the rows inside; overwritten.
+    across : callable
+        Kernel values of some other rows and those inside.
+    inside : array of shape (m,)
+        The numbers of these rows, rising; those outside count for nothing.
+    task : KernelTask
+        All rows.
+
+    Returns
+    -------
+    The coefficients of the m rows; what every row is predicted by machines that have not seen it.
+    """
+    w: Array = np.zeros(task.n, like=home(task.Y))
+    w[inside] = 1.0 if task.weights is None else task.weights[inside]
+    asked = _Asked(task.intercept, task.alpha, task.score, task.rounding)
+    return _solve_part(K, across, inside, task.Y, w, asked)
+
+
+def _solve_part(
+    K: Array,
+    across: Callable[[IntArray], Array],
+    inside: IntArray,
+    Y: Array,
+    weights: Array,
+    asked: _Asked,
+) -> Readout:
+    readout = _solve(K, Y[inside], weights[inside], asked)
+    coef, intercept = readout.coef, readout.intercept
+    readout = replace(readout, targets=Y, weights=weights)
     if readout.leave_one_out is None or readout.leave_one_out_error is None:
         return readout
+    predictions, errors = np.zeros_like(Y), np.zeros_like(Y)
     predictions[inside], errors[inside] = readout.leave_one_out, readout.leave_one_out_error
-    predictions[outside] = K[outside] @ coef + readout.intercept
     spread = norms_of(Y[inside] - Y[inside].mean(axis=0))
-    smallest = 4.0 * EPS * (np.abs(K[outside]) @ np.abs(coef) + np.abs(readout.intercept))
-    errors[outside] = readout.first_error * spread + smallest
+    outside = np.setdiff1d(np.arange(len(Y)), inside)
+    for tile in slices(0, len(outside), TILE):
+        rows = outside[tile]
+        values = across(rows)
+        predictions[rows] = values @ coef + intercept
+        smallest = 4.0 * EPS * (np.abs(values) @ np.abs(coef) + np.abs(intercept))
+        errors[rows] = readout.first_error * spread + smallest
     readout = replace(readout, leave_one_out=predictions, leave_one_out_error=errors)
     return with_uncertainty(readout)
 

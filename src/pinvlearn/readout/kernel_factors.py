@@ -13,7 +13,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.blas import blas
-from pinvlearn._core.cholesky import RidgeFactor, ridge_factor
+from pinvlearn._core.cholesky import RidgeFactor, inverse_norms, ridge_factor
 from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import add_outer, eigh
 from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
@@ -178,11 +178,11 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     freedom, total = factor.inverse_diagonal(), float(root @ ones)
     share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
     freedom -= ones * share
-    # a bound on the norms of the inverse's columns, and they themselves where it is not enough
+    # a bound on the norms of the inverse's columns, and an estimate where it is not enough
     columns = np.sqrt(freedom.clip(min=0.0) / smallest)
     moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     if (moved > TOLERANCE * np.abs(rows.targets).max(axis=0)).any():
-        columns = factor.inverse_norms(ones, share)
+        columns = np.minimum(columns, inverse_norms(factor, ones, share))
         moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)

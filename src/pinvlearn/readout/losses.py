@@ -5,9 +5,10 @@ shrunk and nothing of how sure it is.  Log-loss at the temperature that suits th
 depend on that scale, which squared error does.
 
 A few rows whose classes are all told apart would have any temperature lowered without end.  So it
-is fitted to smoothed targets, as by Platt (1999), with half a row more for each class (Krichevsky
-and Trofimov 1981): of n rows and k classes a row is thought to be of any other class than its own
-with probability (1/2)/(n + k/2).
+is fitted to smoothed targets, as by Platt (1999), with half a row more that is right and half a row
+that is wrong (Krichevsky and Trofimov 1981): by n rows a row is thought to be of another class than
+its own with probability (1/2)/(n + 1), which the others share.  Half a row for each class would
+expect more errors the more classes there are.
 """
 
 from __future__ import annotations
@@ -83,6 +84,11 @@ class Gaps(Protocol):
         """The same of some of the rows."""
 
 
+def smoothing_of(n: float, k: int) -> float:
+    """How probable each other class than its own is thought for a row, by n rows of k classes."""
+    return 0.5 / ((n + 1.0) * (k - 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class ClassGaps:
     """Distances of the outputs of each class, and of the right one, from the largest.
@@ -102,7 +108,7 @@ class ClassGaps:
             own = (each * (Y.max(axis=-1) == Y.T)[:, None]).sum(axis=0)
         else:
             own = np.ascontiguousarray(each[Y.argmax(axis=-1), :, np.arange(len(Y))].T)
-        return cls(each, own, 0.5 / (n + 0.5 * len(each)))
+        return cls(each, own, smoothing_of(n, len(each)))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
@@ -135,7 +141,7 @@ class PairGaps:
     @classmethod
     def of(cls, Y: Array, outputs: Array, n: float) -> PairGaps:
         """Of targets (rows, t) and outputs (t, candidates, rows), smoothed as for n rows."""
-        return cls(2.0 * Y.T[:, None] * outputs, 0.5 / (n + 1.0))
+        return cls(2.0 * Y.T[:, None] * outputs, smoothing_of(n, 2))
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""

@@ -13,14 +13,18 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import WIDE, Array, Matrix, c_ordered, is_sparse
+from pinvlearn._core.arrays import WIDE, Array, Matrix, c_ordered, is_sparse, to_dense
 from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import triangle_of
 from pinvlearn._core.products import gram_work
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.summaries import Gram, Moments, Summary, Triangle
+from pinvlearn.summaries.block import Change
 from pinvlearn.summaries.moments import EPS as EPS
 from pinvlearn.summaries.triangle import parted, r_factor, stacked
+
+ORIGIN_ROWS = 256
+"""Rows whose mean is near enough to that of all."""
 
 T = TypeVar("T")
 BlockFunction = Callable[[Matrix, Array, Array | None], T]
@@ -51,8 +55,11 @@ class Rows(Protocol):
     def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
         """The merged results of all pieces."""
 
-    def summary(self) -> Gram:
-        """The sums over all of them, to be used up by the caller."""
+    def some(self, count: int) -> Rows | None:
+        """About so many of them, evenly spread, where features are dense and on the host."""
+
+    def summary(self, change: Change | None = None) -> Gram:
+        """The sums over all of them, changed in place first, to be used up by the caller."""
 
     def raise_not_finite(self) -> None:
         """Name the feature that is not finite."""
@@ -118,6 +125,7 @@ class Problem:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     summary: Summary | None = None
     _folded: Gram | None = field(default=None, init=False, repr=False)
+    _origin: Array | None = field(default=None, init=False, repr=False)
     _moments: Moments | None = field(default=None, init=False, repr=False)
 
     @property
@@ -163,14 +171,27 @@ class Problem:
         return sum(pieces) <= p**3 / 16.0
 
     @property
+    def can_whiten(self) -> bool:
+        """Whether all rows are in memory, on the host, with dense features, and more than these."""
+        return self.summary is None and not self.is_wide and self.rows_at_hand.some(1) is not None
+
+    @property
     def moments(self) -> Moments:
-        """Centred second moments: of the summary, or folded over the rows once."""
+        """Centred second moments: of the summary, or folded over the rows once.
+
+        Rows are summed up about a point near their mean.  Rounding is in units of what is summed
+        up, and that is 5 to 30 times as much for kernels about zero [measured].
+        """
         if self._moments is None:
             if self.summary is not None:
                 self._moments = cast(Gram, self.summary).moments(self.intercept)
             else:
-                self._folded = self.rows_at_hand.summary()
+                rows = self.rows_at_hand
+                self._origin = _near_mean(rows) if self.intercept else None
+                self._folded = rows.summary(_away_from(self._origin))
                 self._moments = self._folded.moments(self.intercept, overwrite=True)
+                if self._origin is not None:
+                    self._moments.H_mean = self._moments.H_mean + self._origin
         return self._moments
 
     @property
@@ -190,7 +211,7 @@ class Problem:
         """
         if self._folded is None or self._moments is None:
             return None
-        folded = self._folded.restored(self._moments)
+        folded = self._folded.restored(self._moments, self._origin)
         self._moments = self._folded = None
         return folded
 
@@ -267,3 +288,24 @@ class Problem:
                 "be read twice."
             )
         return self.rows
+
+
+def _near_mean(rows: Rows) -> Array | None:
+    """The mean of some rows' dense features."""
+    some = rows.some(ORIGIN_ROWS)
+    if some is None:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named later
+        (mean,) = some.each(lambda H, Y, w: to_dense(H).mean(axis=0, dtype=np.float64))
+    return mean
+
+
+def _away_from(origin: Array | None) -> Change | None:
+    """What takes a point away from every row."""
+    if origin is None:
+        return None
+
+    def subtract(H: Array) -> None:
+        H -= origin
+
+    return subtract

@@ -123,25 +123,25 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
 
     Rows are dealt into folds at random, class by class, and always in the same way.
     """
-    folds = _dealt(Y, scoring.decided is not None)
+    folds = dealt(Y, classes=scoring.decided is not None)
     if is_device(Y):
-        dealt = (indicators(moved_to(folds, Y), FOLDS) * weights[:, None]).T
+        by_fold = (indicators(moved_to(folds, Y), FOLDS) * weights[:, None]).T
     else:
-        dealt = np.zeros((FOLDS, len(Y)))
-        dealt[folds, np.arange(len(Y))] = weights
+        by_fold = np.zeros((FOLDS, len(Y)))
+        by_fold[folds, np.arange(len(Y))] = weights
     targets, outputs = Y.T, np.moveaxis(outputs, -1, 0)
     one = squared_error_score
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not chosen
         if scoring.each_target:
             by_target = [
-                dealt @ one(y[None], f[None]) for y, f in zip(targets, outputs, strict=True)
+                by_fold @ one(y[None], f[None]) for y, f in zip(targets, outputs, strict=True)
             ]
             squares = np.hstack(by_target)
         else:
-            squares = dealt @ one(targets, outputs)
+            squares = by_fold @ one(targets, outputs)
         scores, kept, decided = squares, None, np.zeros_like(squares)
         if scoring.decided is not None:
-            decided = dealt @ scoring.decided(targets, outputs)
+            decided = by_fold @ scoring.decided(targets, outputs)
         if scoring.rows is None:
             every_row = every == 1 and bool(weights.all())
             some = slice(None) if every_row else np.flatnonzero(weights)[::every]
@@ -150,8 +150,8 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
         elif scoring.rows is scoring.decided:
             scores = decided
         elif scoring.rows is not squared_error_score:
-            scores = dealt @ scoring.rows(targets, outputs)
-    return Part(dealt.sum(axis=1), np.stack([scores, squares, decided]), kept)
+            scores = by_fold @ scoring.rows(targets, outputs)
+    return Part(by_fold.sum(axis=1), np.stack([scores, squares, decided]), kept)
 
 
 def joined_parts(parts: Sequence[Part]) -> Part:
@@ -168,7 +168,8 @@ def _side_by_side(parts: Sequence[Outputs | None]) -> Outputs | None:
     return held[0]._replace(outputs=np.concatenate([one.outputs for one in held], axis=1))
 
 
-def _dealt(Y: Array, classes: bool) -> IntArray:
+def dealt(Y: Array, *, classes: bool) -> IntArray:
+    """The fold of each row, at random, class by class if there are any, and always the same."""
     order = np.random.default_rng(0).permutation(len(Y))
     if classes:
         order = order[np.lexsort(np.where(to_host(Y) > 0.0, 1, 0).T[:, order])]

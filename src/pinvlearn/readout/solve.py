@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._core.device import home
+from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import (
@@ -30,11 +30,18 @@ from pinvlearn.readout.choose import (
     settled,
     smallest_root,
 )
+from pinvlearn.readout.decoding import EXACT, Decoding, Gains, judge
 from pinvlearn.readout.extended import left_out_again, scale_of
-from pinvlearn.readout.factors import Factor, Refinable
+from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
 from pinvlearn.readout.problem import Problem, Rows
-from pinvlearn.readout.scoring import Verdict
-from pinvlearn.readout.solvers import LIMIT, TOLERANCE, Solver, needs_of
+from pinvlearn.readout.scoring import Scoring, Verdict
+from pinvlearn.readout.solvers import (
+    LEVERAGE_TOLERANCE,
+    LIMIT,
+    TOLERANCE,
+    Solver,
+    needs_of,
+)
 
 MAX_REFINEMENTS = 4
 
@@ -61,6 +68,10 @@ class Readout:
     leave_one_out, leave_one_out_error : array of shape (m, t) or None
         What each row would have been predicted by a fit to all others, and how far rounding may
         have moved that.
+    decoding : Decoding or None
+        What the outputs of classes were put through; it is in `coef` and `intercept` already.
+        `leave_one_out` are then decoded by other rows, and `undecoded` are what they were; `gains`
+        are what it adds to scores.
     error, first_error, bound : float
         Relative errors of the coefficients, in the norm of the predictions: measured after and
         before refinement, and the bound on the latter from the factor's condition, which holds
@@ -89,6 +100,9 @@ class Readout:
     weights: Array | None = None
     ridges: Array | None = None
     by_target: Array | None = None
+    decoding: Decoding | None = None
+    undecoded: Array | None = None
+    gains: Gains = Gains(0.0, 0.0)
 
 
 def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
@@ -123,7 +137,8 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     factor, report = (decomposing(problem) if decomposing else solver).factor(problem, alpha)
     watch, alphas = Stopwatch(report.seconds), as_path(alpha, factor)
     with watch("choice"):
-        left_out = leave_one_out(problem, factor, alphas, replace(problem.score, each_target=True))
+        score = replace(problem.score, each_target=True)
+        left_out = replace(leave_one_out(problem, factor, alphas, score), outputs=None)
         scores = left_out.verdict.scores.reshape(-1, len(alphas))
         best = np.array([best_of(own, alphas) for own in scores])
     Y = problem.rows_at_hand.Y
@@ -160,6 +175,36 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         report=replace(report, seconds=dict(watch)),
     )
     return with_uncertainty(readout)
+
+
+def decoded(readout: Readout, scoring: Scoring, *, intercept: bool, always: bool) -> Readout:
+    """The same with outputs that are decoded, where rows left out are then predicted better.
+
+    `always` does not ask whether they are; `intercept` is whether a free one was fitted.
+    """
+    outputs, errors, Y = readout.leave_one_out, readout.leave_one_out_error, readout.targets
+    if outputs is None or errors is None or Y is None:
+        return readout
+    weights = np.ones(len(Y)) if readout.weights is None else to_host(readout.weights)
+    found = judge(scoring, to_host(Y), to_host(outputs), weights, intercept=intercept)
+    if found is None or not (always or found.better):
+        return readout
+    decoding = found.decoding
+    with np.errstate(invalid="ignore"):
+        errors = errors @ np.abs(moved_to(decoding.matrix, home(errors)))
+        errors += EXACT * np.abs(found.outputs).max()
+    note = f"decoding=logistic changes the left-out score by {found.gains.score:+.3g}"
+    return replace(
+        readout,
+        coef=readout.coef @ moved_to(decoding.matrix, home(readout.coef)),
+        intercept=decoding(readout.intercept),
+        leave_one_out=moved_to(found.outputs, home(outputs)),
+        leave_one_out_error=np.where(np.isnan(errors), np.inf, errors),
+        decoding=decoding,
+        undecoded=outputs,
+        gains=found.gains,
+        report=readout.report.with_notes(note),
+    )
 
 
 def with_uncertainty(readout: Readout) -> Readout:
@@ -245,11 +290,11 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     smallest = alphas.min()
     if problem.rows is None and len(alphas) > 1:
         alphas, notes = _within_digits(factor, alphas, limit)
-    scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+    scores, left_out, best, found, own = _chosen(problem, factor, alphas, watch)
     if problem.sums_alone and len(alphas) > 1 and found.error > limit:
         # Rows that could be read again did not help: the best of what needs none.
         alphas, notes = _within_digits(factor, alphas, limit)
-        scores, left_out, best, found = _chosen(problem, factor, alphas, watch)
+        scores, left_out, best, found, own = _chosen(problem, factor, alphas, watch)
     chosen = float(alphas[best])
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
     unrefined = quality.shifted and problem.rows is None
@@ -262,10 +307,15 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     if left_out is not None:
         accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
         with watch("leave-one-out"):
+            kept = left_out if own is factor else replace(left_out, free=None)
+            if found.notes:  # the coefficients are others than those that were judged
+                kept = replace(kept, outputs=None)
             predictions, moved, Y, w = held_out(
-                problem, factor, left_out, best, chosen, found.coef, accuracy
+                problem, own, kept, best, chosen, found.coef, accuracy
             )
     notes += found.notes
+    if own is not factor:
+        notes += ("leverages of the chosen alpha by a Cholesky factor of its own",)
     if left_out is not None and left_out.judged is not None:
         notes += (f"leave-one-out judged {left_out.judged} of {len(alphas)} alphas, near a guess",)
     elif len(alphas) > 1 and factor.spectral is None:
@@ -308,12 +358,14 @@ def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, 
 
 
 class Chosen(NamedTuple):
-    """Scores of the alphas and what they come from, which alpha is best, and its solution."""
+    """Scores of the alphas and what they come from, which alpha is best, its solution, and the
+    factor from which that comes."""
 
     scores: Array | None
     left_out: LeftOut | None
     best: int
     found: Refined
+    own: Factor
 
 
 def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -> Chosen:
@@ -322,8 +374,33 @@ def _chosen(problem: Problem, factor: Factor, alphas: Array, watch: Stopwatch) -
         scores, left_out = _judged(problem, factor, alphas)
     squares = None if left_out is None else left_out.verdict.squares
     best = 0 if scores is None else best_of(scores, alphas, squares)
+    chosen, own = float(alphas[best]), factor
     with watch("coef"):
-        return Chosen(scores, left_out, best, refined(problem, factor, float(alphas[best])))
+        found = refined(problem, factor, chosen)
+        if left_out is not None and found.first_error > LEVERAGE_TOLERANCE:
+            own, first_error = _of_one(problem, factor, left_out, chosen, found)
+            found = found._replace(first_error=first_error)
+        return Chosen(scores, left_out, best, found, own)
+
+
+def _of_one(
+    problem: Problem, factor: Factor, left_out: LeftOut, alpha: float, found: Refined
+) -> tuple[Factor, float]:
+    """The factor of ZᵀZ + alpha by itself, where eigenvectors have lost digits that leverages need.
+
+    They err by some ten times as much as a Cholesky factor of the same sums [measured], which is
+    enough to tell alphas apart; the one that is chosen then costs mp² flops more.  How far its
+    solution is from the refined one, in the norm of the predictions, is its first error.
+    """
+    spectral = factor.spectral
+    if spectral is None or not spectral.noise or left_out.predictions is not None:
+        return factor, found.first_error
+    one = CholeskyFactor(problem.moments, factor.center)
+    if found.error > TOLERANCE or not one.exists(alpha):
+        return factor, found.first_error
+    R, size = np.triu(one.upper(alpha)), abs(float(np.sum(found.coef * factor.rhs)))
+    length = float(np.linalg.norm(R @ (one.coef(alpha) - found.coef)))
+    return one, length / max(float(np.sqrt(size)), 1e-150)
 
 
 def _judged(problem: Problem, factor: Factor, alphas: Array) -> tuple[Array | None, LeftOut | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.progress import told
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import FORMS, NORMS, gamma_of, median_distance
@@ -31,6 +33,12 @@ FIRST_ALPHA = 0.1
 
 FIRST_ROWS = 700
 """Rows by which all kernels and widths are judged; those that do well are judged by more."""
+
+SCOUTS = 350
+"""The fewest rows that tell which of many kernels, widths and ridges are worth all of them."""
+
+STRIP = 1024
+"""Rows of a symmetric matrix whose distances are computed at a time: those up to the diagonal."""
 
 SURVIVORS, FEWEST = 3, 3
 """One in so many kernels and widths goes on to twice the rows, but at least so many."""
@@ -90,6 +98,15 @@ class View:
     others: Sample | None = None
     others_located: tuple[Array, ...] = ()
 
+    def first(self, count: int) -> View:
+        """The first rows of both alone."""
+        return View(
+            self.sample.part(0, count),
+            tuple(X[:count] for X in self.located),
+            None if self.others is None else self.others.part(0, count),
+            tuple(Z[:count] for Z in self.others_located),
+        )
+
 
 class Trial:
     """Errors of rows left out, on one or more views, at any widths and ridge, each computed once.
@@ -100,15 +117,14 @@ class Trial:
     """
 
     def __init__(self, space: Space, kernels: tuple[str, ...], views: Sequence[View]) -> None:
-        self._space, self._kernels, self._views = space, kernels, views
-        self.weights = np.concatenate([to_host((v.others or v.sample).w) for v in views])
-        self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
+        self._space, self._kernels = space, kernels
+        self._judge_by(views)
         self._typical = [
             [median_distance(k, X) for k, X in zip(kernels, view.located, strict=True)]
             for view in views
         ]
         self._within = [
-            [_exponents(k, X, X) for k, X in zip(kernels, view.located, strict=True)]
+            [_exponents_within(k, X) for k, X in zip(kernels, view.located, strict=True)]
             for view in views
         ]
         self._across = [
@@ -120,6 +136,21 @@ class Trial:
             else []
             for view in views
         ]
+
+    def _judge_by(self, views: Sequence[View]) -> None:
+        self._views = views
+        self.weights = np.concatenate([to_host((v.others or v.sample).w) for v in views])
+        self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
+
+    def first(self, count: int) -> Trial:
+        """The same with the first rows of each view alone; widths and distances are shared."""
+        few = copy(self)
+        few._judge_by([view.first(count) for view in self._views])
+        few._within, few._across = (
+            [[E[:count, :count] for E in parts] for parts in every]
+            for every in (self._within, self._across)
+        )
+        return few
 
     def errors(self, widths: tuple[float, ...], alpha: float) -> Array:
         """The loss of each row; infinite where the kernel matrix has no factor."""
@@ -142,7 +173,8 @@ class Trial:
                 self._kernels, widths, self._typical[number], strict=True
             )
         ]
-        machine = solved(_mean_kernel(self._within[number], gammas), sample, alpha, others is None)
+        K = _mean_kernel(self._within[number], gammas, symmetric=True)
+        machine = solved(K, sample, alpha, others is None)
         if others is None:
             return self._space.judge.loss(sample.Y, machine.left_out, sample.w)
         outputs = _mean_kernel(self._across[number], gammas) @ machine.coef + machine.intercept
@@ -190,19 +222,35 @@ def _exponents(kernel: str, X: Array, Z: Array) -> Array:
     return np.negative(E, out=E)
 
 
-def _mean_kernel(exponents: Sequence[Array], gammas: Sequence[float]) -> Array:
+def _exponents_within(kernel: str, X: Array) -> Array:
+    """The same of all pairs of rows of one set, half of which are computed on the host."""
+    if is_device(X):
+        return _exponents(kernel, X, X)
+    E: Array = np.empty((len(X), len(X)))
+    for rows in slices(0, len(X), STRIP):
+        E[rows, : rows.stop] = _exponents(kernel, X[rows], X[: rows.stop])
+    return mirror_lower(E)
+
+
+def _mean_kernel(
+    exponents: Sequence[Array], gammas: Sequence[float], *, symmetric: bool = False
+) -> Array:
+    """The mean of the kernels' values; of a symmetric matrix half of them are computed."""
     total: Array = np.empty(exponents[0].shape, like=home(exponents[0]))
+    symmetric = symmetric and not is_device(total)
 
     def fill(rows: slice) -> None:
-        total[rows] = 0.0
-        for E, gamma in zip(exponents, gammas, strict=True):
-            K = E[rows] * gamma
-            total[rows] += np.exp(np.maximum(K, LOWEST, out=K), out=K)
-        total[rows] /= len(gammas)
+        columns = slice(0, rows.stop if symmetric else total.shape[1])
+        values = [E[rows, columns] * gamma for E, gamma in zip(exponents, gammas, strict=True)]
+        for K in values:
+            np.exp(np.maximum(K, LOWEST, out=K), out=K)
+        for more in values[1:]:
+            values[0] += more
+        total[rows, columns] = values[0] if len(values) == 1 else values[0] / len(values)
 
     height = len(total) if is_device(total) else CHUNK
     share_out(fill, [(rows,) for rows in slices(0, len(total), height)])
-    return total
+    return mirror_lower(total) if symmetric else total
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +296,8 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
     """The best width and ridge of each kernel on the inputs as they are, best kernel first.
 
     All kernels and widths are judged by the left-out error of the first rows, each with its best
-    ridge; one in three goes on to twice as many, and so on up to `most_rows`.
+    ridge; one in three goes on to twice as many, and so on up to `most_rows`.  Half of these find
+    the ridges of the last few, at an eighth of the work.
     """
     most_rows = min(most_rows, len(sample))
     cells = [Setting(kernel, width) for kernel, width in product(space.kernels, space.widths)]
@@ -259,11 +308,13 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
         if not best:
             cells = [trials.with_best_alpha(cell) for cell in cells]
         ranked = sorted(cells, key=trials.error)
-        if rows == most_rows:
-            ranked[0] = trials.with_best_alpha(ranked[0], fine=True)
+        keep = max(FEWEST, len(ranked) // SURVIVORS)
+        if rows == doubling[-2:][0]:  # the last but one, if there are several
+            ranked[:keep] = [trials.with_best_alpha(cell, fine=True) for cell in ranked[:keep]]
+            ranked.sort(key=trials.error)
         for cell in reversed(ranked):
             best[cell.kernel] = (-rows, trials.error(cell), cell)
-        cells = ranked[: max(FEWEST, len(ranked) // SURVIVORS)]
+        cells = ranked[:keep]
         told("trial of kernels", number, len(doubling))
     by_error = sorted(best.values(), key=lambda entry: entry[:2])
     return {cell.kernel: cell for _, _, cell in by_error}

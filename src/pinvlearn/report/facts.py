@@ -162,8 +162,8 @@ def left_out_outputs(model: Any, learner: Any, X: Any, y: Any) -> Array | None:
     """The outputs of the rows left out, of shape (n, t), if these are the rows that were fitted.
 
     Leaving a row out moves its output away from its target, by the factor 1/(1 - leverage), and
-    never across it.  That holds for every row of the fit; for as many other rows in some order it
-    would be a coincidence.
+    never across it.  That holds for every row of the fit, before its outputs are decoded; for as
+    many other rows in some order it would be a coincidence.
     """
     loo = getattr(learner, "loo_predictions_", None)
     if loo is None or len(loo) != len(y):
@@ -175,8 +175,12 @@ def left_out_outputs(model: Any, learner: Any, X: Any, y: Any) -> Array | None:
         targets = targets[:, 1:] if loo.shape[1] == 1 and targets.shape[1] == 2 else targets
     else:
         fitted, targets = (np.asarray(part).reshape(len(y), -1) for part in (model.predict(X), y))
-    inside, outside = targets - fitted, targets - loo
     rounding = np.asarray(learner.loo_error_).reshape(len(y), -1)
+    solution, raw = learner._solution(), loo
+    if "decoding" in solution:
+        fitted, raw = solution["decoding"].undone(fitted), solution["undecoded"]
+        rounding = rounding @ np.abs(np.linalg.inv(solution["decoding"].matrix))
+    inside, outside = targets - fitted, targets - raw
     slack = ALIKE * (np.abs(outside) + np.abs(targets).max()) + rounding
     farther = np.abs(inside) <= np.abs(outside) + slack
     same_side = (inside * outside >= 0.0) | (np.minimum(np.abs(inside), np.abs(outside)) <= slack)

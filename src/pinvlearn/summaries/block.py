@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -26,12 +26,16 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.device import is_device, moved_to
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, ranges_of
 
+Change = Callable[[Array], None]
+"""What is done to dense features, in place, before they are summed up."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """Rows X with target columns T and weights, the map they go through, and their schema.
 
-    The rows are clean: whoever makes a block has checked them.
+    The rows are clean: whoever makes a block has checked them.  `change` is what `Products` does to
+    their features first.
     """
 
     map: Any
@@ -40,6 +44,7 @@ class Block:
     weights: Array | None
     schema: Schema
     ranges: Ranges = ()
+    change: Change | None = None
 
     @classmethod
     def coded(

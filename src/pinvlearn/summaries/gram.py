@@ -207,20 +207,25 @@ class Gram:
         moments.magnitude = max(self.mass, moments.magnitude)
         return moments
 
-    def restored(self, moments: Moments) -> Gram:
+    def restored(self, moments: Moments, origin: Array | None = None) -> Gram:
         """This summary again, after `moments` used its array up; so are the moments.
 
         Parameters
         ----------
         moments : Moments
             What ``moments(overwrite=True)`` gave.
+        origin : array of shape (p,) or None
+            What had been subtracted from every row, and is added to `moments.H_mean` by now.
 
         Returns
         -------
         Gram
             With the raw products back in their array.
         """
-        return replace(self, products=replace(self.products, HH=moments.uncentred()))
+        products = replace(self.products, HH=moments.uncentred())
+        if origin is not None:
+            products = replace(products, HT=products.HT + np.outer(origin, products.TT[0]))
+        return replace(self, products=products, mass=max(self.mass, products.magnitude))
 
     def with_classes(self, classes: Any) -> Gram:
         """The same rows, with further classes as columns of zeros.

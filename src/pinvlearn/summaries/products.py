@@ -327,6 +327,8 @@ def _fill(room: Array, block: Block, rows: slice) -> None:
     Z = room[rows]
     with np.errstate(over="ignore", invalid="ignore"):
         evaluate(part.map, part.X, Z[:, :p])
+        if part.change is not None:
+            part.change(Z[:, :p])
     Z[:, p] = 1.0
     Z[:, p + 1 :] = part.T
     if part.weights is not None:

@@ -1,0 +1,100 @@
+"""How much memory does a head take where rows and columns are both many?
+
+Random features of three classes, of as many rows as columns: `PinvClassifier` with the whole path
+of ridges and every row left out at 15,000, and with one ridge by Cholesky at 30,000, where the path
+has to be refused before anything is done. Each has a process of its own that may not reserve more
+than its limit (16 and 20 GiB, and half a GiB for Python), the features included. It wants a machine
+with 32 GiB free and some hours on one thread; ``--share 0.1`` is a tenth of the rows and columns,
+and a hundredth of the limits, where the path is not refused.
+
+Conclusion: not measured yet at full size.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import pinvlearn as pl
+from benchmarks.cells import in_own_process
+from benchmarks.collect import collect, settings_of
+from benchmarks.memory import peak_bytes
+from benchmarks.result import Record, Result, Table
+
+NAMES = {"heads-memory": "memory of heads on 15,000 and 30,000 rows of as many features"}
+CASES: dict[str, tuple[int, float, dict[str, Any]]] = {
+    "path, leave-one-out": (15_000, 16.0, {}),
+    "one ridge, Cholesky": (
+        30_000,
+        20.0,
+        {"alpha": 1e3, "solver": "cholesky", "loo_scoring": None},
+    ),
+    "path, refused": (30_000, 20.0, {}),
+}
+BASE_GIB = 0.5
+"""Python, its libraries and BLAS's buffers, which do not shrink with the share."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Part of the size, to try it out."""
+    parser.add_argument("--share", type=float, default=1.0, help="of the rows and columns")
+    parser.add_argument("--cell-limit", type=float, default=7200.0, help="seconds of a cell")
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Every case in a process of its own."""
+
+    def measure(piece: Mapping[str, Any]) -> Iterator[Record]:
+        rows, gibibytes, parameters = CASES[piece["case"]]
+        size, limit = round(args.share * rows), args.share**2 * gibibytes + BASE_GIB
+        yield in_own_process(lambda: fitted(size, parameters, args.seed), args.cell_limit, limit)
+
+    records = collect(args, [{"case": case} for case in CASES], measure)
+    columns = {"case": "case", "rows": "rows and columns", "seconds": "seconds", "gib": "peak GiB"}
+    table = Table(
+        "Peak of the whole process, the features included",
+        [*columns.values(), "features alone, GiB", "method, or what was said"],
+        [
+            [
+                *(record.get(key) for key in columns),
+                record.get("features_gib"),
+                record.get("method", record.get("failed")),
+            ]
+            for record in records
+        ],
+    )
+    return Result(settings_of(args), [table], findings(records), records=records)
+
+
+def fitted(size: int, parameters: Mapping[str, Any], seed: int) -> Record:
+    """One fit, and the most that the process held."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((size, size))
+    y = np.digitize(X[:, :5].sum(axis=1), [-1.0, 1.0])
+    began = time.perf_counter()
+    said = None
+    try:
+        model = pl.PinvClassifier(**parameters).fit(X, y)
+        said = f"{model.report_.method}: {model.report_.reason}"
+    except MemoryError as refusal:
+        said = f"refused: {refusal}"
+    return {
+        "rows": size,
+        "seconds": time.perf_counter() - began,
+        "gib": peak_bytes() / 2**30,
+        "features_gib": X.nbytes / 2**30,
+        "method": said,
+    }
+
+
+def findings(records: list[Record]) -> list[str]:
+    """Each against its limit."""
+    return [
+        f"{r['case']}: {r['failed']}."
+        if "failed" in r
+        else f"{r['case']}, {r['rows']:,} × {r['rows']:,}: {r['gib']:.1f} GiB at most, "
+        f"{r['features_gib']:.1f} of them the features, in {r['seconds']:.0f} s."
+        for r in records
+    ]
