@@ -7,9 +7,10 @@ where neither norm's excess over the optimal error is more than ``--slack`` abov
 1e-3 being what block Krylov promises. The figure is the time of ``auto`` over the fastest of its
 equals, itself included.
 
-Conclusion: on one thread ``auto`` is within a fifth of the fastest in all but two cells, and within
-a quarter there: where values reach down to 1e-4 of the largest, and on a flat spectrum where Halko's
-method is as good. Times with nothing set were taken on a machine that others kept busy.
+Conclusion: on one thread ``auto`` is within a fifth of the fastest in all but one cell, and within
+a quarter there: a flat spectrum, on which Halko's method is as good. Times with nothing set were
+taken on a machine that others kept busy; most that differ there are of ``auto`` and the very method
+that it took.
 """
 
 import argparse

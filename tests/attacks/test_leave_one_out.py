@@ -69,6 +69,8 @@ def attack(seed, most):
     H = model.map_(X)
     if kernel and model.alpha_ == 0.0 and model.kernel in ("linear", "poly"):
         H = decimals.kernel_values(X, model.map_.kernel)  # which a rounded one has not the rank of
+    elif kernel:
+        H = np.tril(H) + np.tril(H, -1).T  # as it was fitted: rounding is not the same above
     exact = decimals.leave_one_out(H, y[:, None], model.alpha_, weights=weights, kernel=kernel)
     scale = max(np.abs(y).max(), np.abs(model.loo_predictions_).max())
     error = np.abs(model.loo_predictions_ - exact[:, 0]).max() / scale
