@@ -333,6 +333,18 @@ def test_features_that_do_not_fit_there_are_refused(backend, monkeypatch):
         model.transform(images)
 
 
+@pytest.mark.parametrize(("size", "alpha", "again"), [(200, 1e-5, False), (280, 1e-12, True)])
+def test_rows_are_read_again_where_coefficients_may_be_wrong(backend, size, alpha, again):
+    model = ELMRegressor(size, alpha=alpha, solver="cholesky", loo_scoring=None, random_state=0)
+    here = clone(model).fit(X, NUMBERS)
+    there = model.fit(backend.put(X), NUMBERS)
+    assert "refined on the rows" in " ".join(here.report_.notes)
+    assert ("refined on the rows" in " ".join(there.report_.notes)) == again
+    assert there.report_.error <= 1e-8
+    fitted = here.predict(X)
+    np.testing.assert_allclose(host(there.predict(backend.put(X))), fitted, atol=1e-8 * 300**0.5)
+
+
 def test_leverages_of_a_path_are_found_once_where_they_fit(backend, monkeypatch):
     passes, leverage = [], Spectral.leverage
 
