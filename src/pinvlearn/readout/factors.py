@@ -293,8 +293,8 @@ class CholeskyFactor:
     def moved(self, coef: Array, alpha: float) -> float:
         """The same for coefficients that are known, which may keep out of small directions.
 
-        Sums and their Cholesky factor err by about eps·√(gᵢgⱼ) in entry (i, j) for the diagonal g of
-        the raw products (Demmel 1989), and so by eps·√gᵢ·Σ √gⱼ|bⱼ| in the gradient at b.
+        Sums and their Cholesky factor err by about eps·√(gᵢgⱼ) in entry (i, j) for the diagonal g
+        of the raw products (Demmel 1989), and so by eps·√gᵢ·Σ √gⱼ|bⱼ| in the gradient at b.
         """
         moments = self.moments
         roots = np.sqrt(moments.diagonal + moments.total * np.square(moments.H_mean))
