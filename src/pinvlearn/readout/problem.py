@@ -291,8 +291,8 @@ class Problem:
 
 
 def _near_mean(rows: Rows) -> Array | None:
-    """The mean of some rows' dense features."""
-    some = rows.some(ORIGIN_ROWS)
+    """The mean of some rows' dense features; None where it would take all of them twice."""
+    some = rows.some(ORIGIN_ROWS) if rows.n_rows > ORIGIN_ROWS else None
     if some is None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named later

@@ -88,9 +88,11 @@ def _factored(moments: Moments, shifts: list[float]) -> tuple[Array, float] | No
 def _norm(moments: Moments) -> float:
     """About the largest eigenvalue of G, by powers of it."""
     L, x = np.tril(moments.shifted(0.0)), np.random.default_rng(0).standard_normal(len(moments.G))
-    norm = 0.0
+    norm = float(np.linalg.norm(x))
     for _ in range(STEPS):
-        x /= np.linalg.norm(x)
+        if norm == 0.0:  # rows of constant features
+            break
+        x /= norm
         x = L @ x + L.T @ x - moments.diagonal * x
         norm = float(np.linalg.norm(x))
     return norm
