@@ -130,8 +130,8 @@ class Pivots:
     ("rpcholesky"), a block at a time; of a block drawn by the diagonal, each is kept with the
     probability that makes the whole equal in law to one-at-a-time sampling [ETW24].  Touches n·k
     entries of K; memory n·k.  Fᵀ is what is stored, so that a block of columns is contiguous and
-    all work on it is done in place.  On a device it is F, whose library solves triangles by rows:
-    changing the order of a million rows there takes longer than all products [measured].
+    all work on it is done in place.  On a device it is F: in that order its library solves
+    for triangles, and would change that of all numbers twice for every block otherwise.
     """
 
     def __init__(

@@ -321,8 +321,7 @@ class _DeviceSums:
     """Products on a device, to which pieces of rows are added.
 
     Features stand in rows that begin where a device likes it, with zeros behind them.  Ones and
-    targets are apart: beside 2,048 features they would begin a column of tiles, and a card would
-    take a fourth longer [measured].
+    targets are apart: beside 2,048 features they would begin another column of tiles.
     """
 
     def __init__(self, block: Block) -> None:
