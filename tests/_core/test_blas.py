@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg.blas import dsyrk
 
-from pinvlearn._core.blas import add_gram
+from pinvlearn._core.arrays import well_laid
+from pinvlearn._core.blas import add_gram, add_rows
+from pinvlearn._core.device import on_device, to_host
 
 
 @pytest.mark.parametrize(("m", "p"), [(1, 1), (5, 3), (3, 40), (700, 130), (0, 4), (4, 0)])
@@ -39,3 +41,21 @@ def test_threads_do_not_disturb_each_other(rng):
     for Z, G in zip(Zs, alone, strict=True):
         add_gram(Z, G)
     assert np.array_equal(Gs, alone)
+
+
+@pytest.mark.parametrize("m", [0, 3, 16, 45])
+def test_groups_of_rows_add_up_on_a_device(backend, rng, m):
+    A, B, G = (rng.standard_normal(shape) for shape in ((m, 5), (m, 3), (5, 3)))
+    there = [on_device(backend.put(x)) for x in (A, B, G)]
+    add_rows(*there)
+    np.testing.assert_allclose(to_host(there[2]), G + A.T @ B, atol=1e-14 * (m + 1))
+
+
+def test_rows_or_columns_that_begin_at_multiples_are_well_laid(backend):
+    whole = on_device(backend.put(np.zeros((64, 32))))
+    assert well_laid(whole)
+    assert well_laid(whole.T)
+    if backend.xp.__name__ != "array_api_strict":
+        assert well_laid(whole[:, :5])
+        assert not well_laid(on_device(backend.put(np.zeros((64, 5)))))
+        assert not well_laid(whole[:, ::2])

@@ -41,6 +41,7 @@ CASES = {
     "reversed": lambda a, b, v: a[::-1, 1:],
     "places": lambda a, b, v: a[np.array([3, 1]), 1:3],
     "some columns": lambda a, b, v: a[:, np.array([True, False, True, False])],
+    "places of a transpose": lambda a, b, v: a.T[:3, np.array([4, 0, 0])],
     "a new axis": lambda a, b, v: (a[..., None] * v[:, None]).sum(axis=-1),
     "einsum": lambda a, b, v: np.einsum("ij,ij->j", a, b) + np.einsum("ij,ij->i", a, b)[:4],
     "diagonal": lambda a, b, v: np.diagonal(a) + np.trace(a[:4]),

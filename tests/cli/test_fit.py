@@ -1,6 +1,7 @@
 """`pinvlearn fit`: what it says, what reaches the learner, and what it refuses."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -195,3 +196,44 @@ def test_a_failed_fit_leaves_the_old_model(csv, model) -> None:
     Path("bad.csv").write_text("a,kind\n1,x\n2,x\n")
     fails(1, "fit", "bad.csv", "--target", "kind", "--out", model)
     assert model.read_bytes() == before
+
+
+def test_a_device_that_is_not_there_is_refused_first(csv, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    args = ["fit", csv, "--target", "kind", *SMALL, "--device", "cuda"]
+    assert "--device='cuda' needs the package torch" in fails(2, *args)
+    assert not Path("model.skops").exists()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("more", [(), ("--updatable",)], ids=["alone", "updatable"])
+def test_work_is_done_on_a_device(more, csv) -> None:
+    pytest.importorskip("torch")
+    args = ["fit", csv, "--target", "amount", *SMALL, "--json", *more]
+    there = json.loads(ok(*args, "--device", "cpu", "--out", "there.skops").stdout)
+    here = json.loads(ok(*args, "--out", "here.skops").stdout)
+    assert there["leave_one_out_r2"] == pytest.approx(here["leave_one_out_r2"], rel=1e-6)
+    outputs = [
+        np.array(ok("predict", name, csv).stdout.split()[1:], dtype=float)
+        for name in ("there.skops", "here.skops")
+    ]
+    np.testing.assert_allclose(*outputs, rtol=1e-6, atol=1e-6)
+    assert hasattr(pinvlearn.load("there.skops")[-1], "summary_") == bool(more)
+
+
+@pytest.mark.gpu
+def test_devices_that_do_not_do_say_why(csv) -> None:
+    pytest.importorskip("torch")
+    args = ["fit", csv, "--target", "kind", "--device"]
+    assert "--device='nowhere' is no device of torch" in fails(2, *args, "nowhere")
+    for model, name in {
+        "deep-elm": "DeepELMClassifier works on NumPy",
+        "feature-machine": "--device does not belong to FeatureMachine",
+    }.items():
+        assert name in fails(2, *args, "cpu", "--model", model)
+    assert "--device does not belong beside --like" in fails(
+        2, "fit", csv, "--like", "model.skops", "--device", "cpu"
+    )
+    assert "--model completion does not take --device" in fails(
+        2, "fit", csv, "--model", "completion", "--device", "cpu"
+    )

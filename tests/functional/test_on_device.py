@@ -27,7 +27,10 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_svd_is_the_same_there(backend, matrix, way):
     A = np.ascontiguousarray(MATRICES[matrix])
-    here, there = pl.svd(A, rng=0, **WAYS[way]), pl.svd(backend.put(A), rng=0, **WAYS[way])
+    there, options = pl.svd(backend.put(A), rng=0, **WAYS[way]), dict(WAYS[way])
+    if "rank" in options:  # what `auto` takes is a matter of rates, which differ
+        options["solver"] = there.report.method
+    here = pl.svd(A, rng=0, **options)
     assert there.report.method == here.report.method
     assert there.rank == here.rank
     assert all(backend.is_there(part) for part in (there.U, there.s, there.Vt))

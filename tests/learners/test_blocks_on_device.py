@@ -148,7 +148,7 @@ def test_sparse_rows_and_learners_of_the_host_are_refused(device):
     ("free", "text"),
     [
         (10**4, "blocks of 90 rows need about .* Give smaller blocks"),
-        (2 * 10**4, "products of 30 columns, and a factor of them, need .* Fit fewer units"),
+        (2 * 10**4, "products of 30 columns, and a factor of them, need .* Use fewer units"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_work_starts(device, monkeypatch, free, text):

@@ -30,7 +30,9 @@ from pinvlearn import (
     RBFNetworkRegressor,
     ReceptiveFields,
 )
-from pinvlearn.readout import solvers
+from pinvlearn._core import device
+from pinvlearn.readout import choose, solvers
+from pinvlearn.readout.factors import Spectral
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((300, 5))
@@ -311,6 +313,53 @@ def test_a_path_that_does_not_fit_there_is_refused(backend, monkeypatch):
         model.fit(backend.put(X), NUMBERS)
     assert not hasattr(model, "n_features_in_")
     model.fit(X, NUMBERS)  # the host has room
+
+
+@pytest.mark.parametrize("model", [FastPCA(2), FastTruncatedSVD(2, algorithm="gram")])
+def test_products_that_do_not_fit_there_are_refused(backend, monkeypatch, model):
+    model = clone(model).fit(backend.put(X))
+    before = dict(vars(model))
+    monkeypatch.setattr(device, "free_memory", lambda x: 100)
+    with pytest.raises(MemoryError, match="products of 5 columns.*Use fewer"):
+        model.fit(backend.put(X))
+    assert vars(model) == before
+
+
+def test_features_that_do_not_fit_there_are_refused(backend, monkeypatch):
+    images = backend.put(rng.random((20, 8, 8)))
+    model = ReceptiveFields(2, size=3, pool=2, random_state=0).fit(images)
+    monkeypatch.setattr(device, "free_memory", lambda x: 100)
+    with pytest.raises(MemoryError, match="features of 20 images, .* Transform fewer images"):
+        model.transform(images)
+
+
+@pytest.mark.parametrize(("size", "alpha", "again"), [(200, 1e-5, False), (280, 1e-12, True)])
+def test_rows_are_read_again_where_coefficients_may_be_wrong(backend, size, alpha, again):
+    model = ELMRegressor(size, alpha=alpha, solver="cholesky", loo_scoring=None, random_state=0)
+    here = clone(model).fit(X, NUMBERS)
+    there = model.fit(backend.put(X), NUMBERS)
+    assert "refined on the rows" in " ".join(here.report_.notes)
+    assert ("refined on the rows" in " ".join(there.report_.notes)) == again
+    assert there.report_.error <= 1e-8
+    fitted = here.predict(X)
+    np.testing.assert_allclose(host(there.predict(backend.put(X))), fitted, atol=1e-8 * 300**0.5)
+
+
+def test_leverages_of_a_path_are_found_once_where_they_fit(backend, monkeypatch):
+    passes, leverage = [], Spectral.leverage
+
+    def counted(*args):
+        passes.append(1)
+        return leverage(*args)
+
+    monkeypatch.setattr(Spectral, "leverage", counted)
+    monkeypatch.setattr(choose, "MOST_FREEDOM", 1)
+    there = [backend.put(x) for x in (X, NUMBERS)]
+    for free, times in {None: 2, 8 * 16 * len(X) * 31: 1}.items():
+        passes.clear()
+        monkeypatch.setattr(choose, "free_memory", lambda x, free=free: free)
+        PinvRegressor(solver="gram").fit(*there)
+        assert len(passes) == times
 
 
 @pytest.mark.gpu

@@ -519,3 +519,20 @@ def test_the_alpha_that_is_chosen_has_the_leverages_of_its_own_factor(monkeypatc
     np.testing.assert_allclose(found.leave_one_out, one.leave_one_out, atol=s.TOLERANCE * scale)
     allowed = found.leave_one_out_error + exact.leave_one_out_error
     assert (np.abs(found.leave_one_out - exact.leave_one_out) <= allowed).all()
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_what_rounding_moves_is_between_what_is_measured_and_the_bound(rng, alpha, intercept):
+    X = rng.standard_normal((600, 4))
+    H = np.tanh(X @ rng.standard_normal((4, 150)) / 2.0 + rng.standard_normal(150))
+    Y = np.sin(X[:, :2]) + 3.0
+    found = Problem(rows_in_memory(lambda H: H, H, Y, None, 150), intercept)
+    factor, _ = s.Cholesky().factor(found, alpha)
+    coef = factor.coef(alpha)
+    centred = H - H.mean(axis=0) if intercept else H
+    Z = np.vstack([centred, np.sqrt(alpha) * np.eye(150)])
+    targets = np.vstack([Y - Y.mean(axis=0) if intercept else Y, np.zeros((150, 2))])
+    exact = np.linalg.lstsq(Z, targets, rcond=None)[0]
+    error = np.linalg.norm(Z @ (coef - exact)) / np.linalg.norm(Z @ exact)
+    assert error <= factor.moved(coef, alpha) <= 2.0 * factor.error(alpha)

@@ -235,6 +235,8 @@ def evaluate(map: Any, X: Matrix, out: Array) -> None:
     """Write a map's dense features into `out`, with no array in between if the map knows how."""
     if hasattr(map, "into"):
         map.into(X, out)
+    elif is_device(out):
+        out[...] = map(X)
     else:
         dense = to_dense(map(X))
         for rows in slices(0, len(out), CACHED_ROWS):
@@ -349,12 +351,25 @@ def aligned(n_columns: int) -> int:
     return -(-n_columns // ALIGNED) * ALIGNED
 
 
+def well_laid(A: Any) -> bool:
+    """Whether the rows of a device's array, or its columns, begin where it likes them to."""
+    data = A.data
+    if hasattr(data, "stride"):  # torch
+        steps = data.stride()
+    elif hasattr(data, "strides"):  # CuPy
+        steps = tuple(step // data.itemsize for step in data.strides)
+    else:
+        return True  # nobody knows
+    return min(steps) == 1 and max(steps) % ALIGNED == 0
+
+
 def device_rows(n_columns: int, X: Any, n_rows: int) -> int:
-    """Rows to work on at a time where X lives, if that is a device, in pieces of equal size."""
+    """Rows to work on at a time where X lives, if that is a device, in about equal pieces."""
     free = free_memory(X)
     entries = DEVICE_ENTRIES if free is None else min(DEVICE_ENTRIES, free // (8 * DEVICE_SHARE))
     most = max(entries // max(n_columns, 1), 1)
-    return max(-(-n_rows // max(-(-n_rows // most), 1)), 1)
+    rows = max(-(-n_rows // max(-(-n_rows // most), 1)), 1)
+    return aligned(rows) if rows > ALIGNED else rows  # and so are their groups
 
 
 def slices(start: int, stop: int, size: int) -> list[slice]:

@@ -24,6 +24,10 @@ PANEL, DEVICE_PANEL = 512, 2048
 """Columns of a symmetric product that are made at a time where no routine leaves a triangle out:
 half the work is then left out, at nearly the full rate [measured]."""
 
+GROUPS = 8
+"""Parts of the rows whose products a device makes at once where the product itself is small: one
+of 512 × 512 entries has 16 tiles, and a card 100 processors and more."""
+
 
 def blas(name: str, *arrays: Array) -> Callable[..., Any]:
     """The BLAS routine for the arrays' precision."""
@@ -37,32 +41,55 @@ def lapack(name: str, *arrays: Array) -> Callable[..., Any]:
     return routine
 
 
-def device_panels(p: int) -> list[slice]:
+def device_panels(p: int, width: int = DEVICE_PANEL) -> list[slice]:
     """Columns of a symmetric product that a device adds up at a time, about equally many.
 
-    Narrower panels would leave out more of what is above the diagonal, but have too few tiles for
-    all processors of a card, and a last one of a few columns takes as long as a wide one.
+    A last panel of a few columns would take as long as a wide one.
     """
-    count = max(round(p / DEVICE_PANEL), 1)
+    count = max(round(p / width), 1)
     return slices(0, p, -(-p // (16 * count)) * 16)
+
+
+def add_rows(A: Array, B: Array, G: Array) -> None:
+    """G += AᵀB on a device, for many rows and few columns: by `GROUPS` of rows at once.
+
+    A product has a tile for every processor of a card only if it is large; the products of groups
+    together are, and adding them up costs a pass over so many arrays of the size of G.
+    """
+    height = len(A) // GROUPS
+    whole = GROUPS * height
+    if height:
+        of_A, of_B = (X[:whole].reshape(GROUPS, height, X.shape[1]) for X in (A, B))
+        G += (of_A.swapaxes(1, 2) @ of_B).sum(axis=0)
+    if whole < len(A):
+        G += A[whole:].T @ B[whole:]
 
 
 def add_gram(Z: Array, G: Array) -> None:
     """G += ZᵀZ in the lower triangle of G alone: one syrk, and no array in between.
 
     Both hold float64 in contiguous rows, which need not lie next to each other.  On a device G is
-    added to by matrix products of panels, up to the end of the diagonal's panel.
+    added to by matrix products of panels: wide ones left of the diagonal's, narrow ones there, up
+    to their end.
     """
     m, p = Z.shape
     if m == 0 or p == 0:
         return
     if is_device(G):
         for rows in device_panels(p):
-            G[rows, : rows.stop].add_product(Z[:, rows].T, Z[:, : rows.stop])
+            if rows.start:
+                G[rows, : rows.start].add_product(Z[:, rows].T, Z[:, : rows.start])
+            _add_square(Z[:, rows], G[rows, rows])
         return
     # Fortran sees the transposes, so the lower triangle of G is the upper one to it.
     lda, ldc = Z.strides[0] // 8, G.strides[0] // 8
     call("dsyrk", "U", "N", p, m, 1.0, Z, lda, 1.0, G, ldc)
+
+
+def _add_square(Z: Any, G: Any) -> None:
+    """The same for a panel on the diagonal."""
+    for rows in device_panels(Z.shape[1], PANEL):
+        add_rows(Z[:, rows], Z[:, : rows.stop], G[rows, : rows.stop])
 
 
 def call(name: str, *arguments: Any) -> None:

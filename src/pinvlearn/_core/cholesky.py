@@ -47,7 +47,7 @@ DEVICE_COLUMNS = 2048
 class RidgeFactor(Protocol):
     """The Cholesky factor of K + alpha for a symmetric K, which is used up while it lasts.
 
-    `smallest` estimates one over the 1-norm of the inverse; it is 0 where there is no factor.
+    `smallest` estimates one over a norm of the inverse; it is 0 where there is no factor.
     """
 
     smallest: float

@@ -464,6 +464,16 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     # Entries.
 
+    def _plain(self, key: Any) -> bool:
+        """Whether a key means the same to its library: whole numbers and slices without a step.
+
+        Most keys are such, and reading them as `_key` does costs more than the entries.
+        """
+        return _takes_out(self) and all(
+            isinstance(part, int) or (isinstance(part, slice) and part.step is None)
+            for part in (key if isinstance(key, tuple) else (key,))
+        )
+
     def _key(self, key: Any) -> tuple[Any, tuple[int, ...]]:
         """A key for its library, and axes to be reversed after it."""
         keys = key if isinstance(key, tuple) else (key,)
@@ -492,6 +502,8 @@ class DeviceArray(NDArrayOperatorsMixin):
         return found[0] if len(found) == 1 else tuple(found), tuple(reversed_axes)
 
     def __getitem__(self, key: Any) -> DeviceArray:
+        if self._plain(key):
+            return DeviceArray(self.data[key])
         picked = self._picked(key)
         if picked is not None:
             return picked
@@ -514,7 +526,11 @@ class DeviceArray(NDArrayOperatorsMixin):
             return None
         if "bool" in str(places.dtype):
             (places,) = self.xp.nonzero(places)
-        taken = DeviceArray(self.xp.take(self.data, places, axis=axis))
+        if axis == 1 and self.ndim == 2 and getattr(self.data, "stride", lambda _: 0)(0) == 1:
+            # by rows of the transpose: torch would copy all of it otherwise
+            taken = DeviceArray(self.xp.take(self.T.data, places, axis=0)).T
+        else:
+            taken = DeviceArray(self.xp.take(self.data, places, axis=axis))
         keys[axis] = slice(None)
         return taken if all(part == slice(None) for part in keys) else taken[tuple(keys)]
 
@@ -526,7 +542,7 @@ class DeviceArray(NDArrayOperatorsMixin):
                 for number, place in enumerate(places):
                     self[(int(place), *rest)] = value[number] if np.ndim(value) else value
                 return
-        found, _ = self._key(key)
+        found = key if self._plain(key) else self._key(key)[0]
         value = self.bare(value)
         if hasattr(value, "dtype") and value.dtype != self.data.dtype:
             value = self.xp.astype(value, self.data.dtype)

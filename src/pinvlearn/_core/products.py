@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
-from pinvlearn._core.blas import PANEL, add_gram, device_panels
-from pinvlearn._core.device import home, is_device
+from pinvlearn._core.blas import PANEL, add_gram, add_rows, device_panels
+from pinvlearn._core.device import check_room, is_device
 from pinvlearn._core.factoring import add_outer
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
 
@@ -33,6 +33,22 @@ LANES, LANE_SIDE = 4, 1024
 """AᵀA is summed up by so many parts of the rows where it has at most so many columns, each in an
 array of its own; above, by panels of columns, which cost a tenth more but no memory [measured]."""
 
+SQUARES = 3
+"""Arrays of the size of the products that work on a device takes at the least: these, a copy with
+the ridge, and its factor, or eigenvectors."""
+
+FEWER = (
+    "Use fewer units or columns, free what else is there (torch: torch.cuda.empty_cache()), or "
+    "work on the host, with arrays of NumPy."
+)
+
+
+def square_on(like: Array, side: int, columns: int) -> Array:
+    """Zeros for the products of so many columns where `like` lives, if it has room to use them."""
+    what = f"products of {columns} columns, and a factor of them,"
+    check_room(like, SQUARES * side**2, what, FEWER)
+    return np.zeros((side, side), like=like)
+
 
 def times(A: Matrix, X: Array) -> Array:
     """A·X in Fortran order, for few columns.
@@ -47,6 +63,10 @@ def times(A: Matrix, X: Array) -> Array:
     if isinstance(A, Shifted):
         product = times(A.X, X)
         product -= np.multiply.outer(A.left, A.right @ X)
+        return product
+    if is_device(A) and A.shape[1] > len(A):  # long sums, of which there are few
+        product = np.zeros((len(A), X.shape[1]), dtype=np.result_type(A, X), like=A)
+        add_rows(A.T, X, product)
         return product
     if is_device(A) or is_device(X):
         product = A @ X
@@ -180,7 +200,7 @@ def gram_entries(n: int) -> int:
 def _dense_gram(A: Array) -> Array:
     n = A.shape[1]
     if is_device(A):
-        G: Array = np.zeros((n, n), like=A)
+        G = square_on(A, n, n)
         add_gram(A, G)
         return mirror_lower(G)
     if not _worth_sharing(A.size * n // 2):
@@ -217,10 +237,15 @@ def _shifted_gram(A: Shifted) -> Array:
         if raw <= CANCELLED * np.trace(G):
             return G
     m, n = A.shape
+    if is_device(A.X):
+        G = square_on(A.X, n, n)
+        for block in A.blocks():
+            add_gram(block, G)
+        return mirror_lower(G)
     # the number of lanes depends on the shape alone, and with it the bits
-    shared = home(A.X) is None and n <= LANE_SIDE and m * n**2 // 2 >= SHARED_WORK
+    shared = n <= LANE_SIDE and m * n**2 // 2 >= SHARED_WORK
     tiles = spans(m, LANES if shared else 1)
-    lanes: Array = np.zeros((len(tiles), n, n), like=home(A.X))
+    lanes: Array = np.zeros((len(tiles), n, n))
 
     def add(lane: int, first: int, last: int) -> None:
         for block in A.blocks(first, last):

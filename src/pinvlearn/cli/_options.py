@@ -49,6 +49,18 @@ def check_columns(option: str, wanted: Iterable[str], there: Iterable[str]) -> N
             raise UserError(f"{option}: there is no column {name!r}; there are {shown}.", USAGE)
 
 
+def check_device(name: str | None) -> None:
+    """Refuse a device that is not there before anything is read."""
+    if name is None:
+        return
+    from pinvlearn._core.transfer import device_like
+
+    try:
+        device_like(name)
+    except (ImportError, ValueError) as error:
+        raise UserError(f"--{error}", USAGE) from error
+
+
 def check_word(option: str, text: str, words: Sequence[str]) -> str:
     """The value of an option that takes one of a few words."""
     if text not in words:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from pinvlearn._core.threads import in_threads
@@ -39,33 +40,54 @@ ALIKE = (
 ROWS = 8192
 """Rows of a file that count as one block."""
 
+DEVICE_ROWS = 2**20
+"""The same where no block is counted and a device is to be kept busy; the features are drawn from
+the first block."""
+
 
 class RowBlocks(Sequence[tuple[Any, Any]]):
     """Rows of a table in blocks."""
 
-    def __init__(self, X: Any, y: Any) -> None:
-        self.X, self.y = X, np.asarray(y)
+    def __init__(self, X: Any, y: Any, height: int = ROWS) -> None:
+        self.X, self.y, self.height = X, np.asarray(y), height
 
     def __len__(self) -> int:
-        return -(-len(self.y) // ROWS)
+        return -(-len(self.y) // self.height)
 
     def __getitem__(self, number: Any) -> Any:
-        rows = slice(number * ROWS, (number + 1) * ROWS)
+        rows = slice(number * self.height, (number + 1) * self.height)
         if not 0 <= number < len(self):
             raise IndexError(number)
         return take_rows(self.X, rows), self.y[rows]
 
 
-def fit(pipeline: Pipeline, X: Any, y: Any, source: str) -> None:
-    """Fit the columns to X, and the learner to the sums over its blocks."""
+def fit(
+    pipeline: Pipeline, X: Any, y: Any, source: str, height: int, device: str | None = None
+) -> None:
+    """Fit the columns to X, and the learner to the sums over its blocks of so many rows."""
     columns, learner = pipeline[:-1], pipeline[-1]
     if isinstance(learner, KernelELMClassifier | KernelELMRegressor):  # of fixed pivots
         learner.set_params(solver="rpcholesky")
     if not hasattr(learner, "plan"):
-        raise UserError(f"--updatable does not belong to {type(learner).__name__}.", USAGE)
-    learner.fit_blocks(RowBlocks(columns.fit_transform(X), y), source=source)
+        option = "--updatable" if device is None else "--device"
+        raise UserError(f"{option} does not belong to {type(learner).__name__}.", USAGE)
+    blocks = RowBlocks(columns.fit_transform(X), y, height)
+    if device is None:
+        learner.fit_blocks(blocks, source=source)
+    else:
+        _fit_on(device, learner, blocks, source)
     # Sums of inputs that were scaled otherwise must not be added to these.
     mark_prepared(learner, fingerprint(columns))
+
+
+def _fit_on(device: str, learner: Any, blocks: RowBlocks, source: str) -> None:
+    """Rows of the host, worked on elsewhere."""
+    if sparse.issparse(blocks.X):
+        raise UserError("--device is for dense tables; sparse rows are learned on the host.", USAGE)
+    try:
+        learner.fit_blocks(blocks, source=source, device=device)
+    except TypeError as error:  # the learner does not work there
+        raise UserError(str(error), USAGE) from error
 
 
 def learner_of(model: Any, path: Path) -> Any:

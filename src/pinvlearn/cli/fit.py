@@ -20,6 +20,7 @@ from pinvlearn.cli._options import (
     Target,
     Task,
     as_read,
+    check_device,
     check_word,
     number_or_share,
     number_or_word,
@@ -95,6 +96,14 @@ def fit(
             help="Rank of fastpi, or a share of the smaller side: 0.1.", show_default="chosen"
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where to work, by torch's name: cuda for a card.",
+            show_default="the host",
+        ),
+    ] = None,
     updatable: Annotated[
         bool,
         typer.Option("--updatable", help="Keep sums over the rows for update and merge."),
@@ -165,6 +174,7 @@ def fit(
     }
     check_output(out, [data], MODEL)
     check_page(page, [data])
+    check_device(device)
     if model == "completion":
         others = {
             "--target": target,
@@ -174,6 +184,7 @@ def fit(
             "--penalty": penalty,
             "--rank": rank,
             "--updatable": updatable,
+            "--device": device,
             "--max-size": max_size,
             "--report": page,
             "--like": like,
@@ -229,14 +240,17 @@ def fit(
 
     start = time.perf_counter()
     with ticking("fitting", quiet=quiet):
-        if updatable or model == "extreme-svm":
+        keep = updatable or model == "extreme-svm"
+        if keep or device is not None:
             from pinvlearn.cli import _updating
 
-            _updating.fit(pipeline, X, y, found.source.digest())
+            rows = _updating.ROWS if keep else _updating.DEVICE_ROWS
+            _updating.fit(pipeline, X, y, found.source.digest(), rows, device)
         else:
+            pipeline.fit(X, y)
+        if not keep:
             from pinvlearn.learners._ledger import close_ledger
 
-            pipeline.fit(X, y)
             close_ledger(learner)  # a file of p² more numbers is for --updatable
     seconds = time.perf_counter() - start
     for message in (*getattr(pipeline[0], "notes_", ()), *learner.report_.notes):

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, first_bad_entry, slices
-from pinvlearn._core.device import as_given, home_within, is_device, memory_named
+from pinvlearn._core.device import as_given, check_room, home_within, is_device, memory_named
 from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import (
     check_choice,
@@ -237,6 +237,9 @@ class ReceptiveFields(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _features(self, fields: Fields, flat: Array) -> Array:
         if is_device(flat):
+            n, p = len(flat), fields.n_columns
+            what = f"features of {n} images, {p} of each,"
+            check_room(flat, n * p // 2, what, "Transform fewer images at a time.")
             return fields(flat)
         H = np.empty((len(flat), fields.n_columns), dtype=np.float32)
 

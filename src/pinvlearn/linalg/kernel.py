@@ -130,7 +130,8 @@ class Pivots:
     ("rpcholesky"), a block at a time; of a block drawn by the diagonal, each is kept with the
     probability that makes the whole equal in law to one-at-a-time sampling [ETW24].  Touches n·k
     entries of K; memory n·k.  Fᵀ is what is stored, so that a block of columns is contiguous and
-    all work on it is done in place.
+    all work on it is done in place.  On a device it is F: in that order its library solves
+    for triangles, and would change that of all numbers twice for every block otherwise.
     """
 
     def __init__(
@@ -198,7 +199,9 @@ class Pivots:
             if is_device(self.diagonal):
                 remedy = "Ask for a smaller rank, give fewer rows, or work on the host."
                 check_room(self.diagonal, rank * n, f"{rank} kernel columns of {n} rows", remedy)
-            Ft = np.empty((rank, n), like=home(self.diagonal))
+                Ft: Array = np.empty((n, rank), like=self.diagonal).T
+            else:
+                Ft = np.empty((rank, n))
             Ft[:k] = self._Ft[:k]
             self._Ft = Ft
 
@@ -244,17 +247,17 @@ class Pivots:
     def _add(self, chosen: IntArray) -> None:
         old, new = len(self.pivots), len(self.pivots) + len(chosen)
         block = self._Ft[old:new]
-        n, tile = block.shape[1], TILE
+        n = block.shape[1]
         if is_device(block):
-            tile = device_rows(len(chosen), block, n)
-        for columns in slices(0, n, tile):
-            block[:, columns] = self.K(chosen, self._rows[columns])
-        if is_device(block):
+            for columns in slices(0, n, device_rows(len(chosen), block, n)):
+                block[:, columns] = self.K(columns, chosen).T
             if old:
-                subtract_product(block.T, self._Ft[:old].T, f_ordered(self._Ft[:old, chosen]))
+                subtract_product(block.T, self._Ft[:old].T, self._Ft[:old, chosen])
             corner = _lower_factor(to_host(block[:, chosen]))
             solve_in_place(moved_to(corner, block), block)
         else:
+            for columns in slices(0, n, TILE):
+                block[:, columns] = self.K(chosen, self._rows[columns])
             _eliminate(self._Ft[:old], block, chosen)
         self.pivots.extend(int(i) for i in chosen)
         self.diagonal -= np.einsum("ij,ij->j", block, block)

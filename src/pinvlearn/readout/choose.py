@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, c_ordered, is_sparse
-from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.device import free_memory, home, is_device, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import times
 from pinvlearn.linalg.elimination import Split
@@ -59,6 +59,10 @@ alpha."""
 MOST_KEPT = 2**23
 """Left-out predictions of all alphas that are kept (64 MiB), so that no row is read again for those
 of the best; beyond, they are made again."""
+
+DEVICE_SHARE = 16
+"""On a device one of so many parts of what is free may be taken for either of them, if that is
+more: another pass over many rows costs what the whole path does."""
 
 PROBES = 4
 """Random signs by which the trace of a matrix is estimated: to a few percent of what a guess needs
@@ -320,8 +324,9 @@ def _by_leverages(
     else:
         offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
-    keep = problem.shape[0] * count <= MOST_FREEDOM
-    few = problem.summary is None and problem.shape[0] * count * t <= MOST_KEPT
+    room = (free_memory(coefs) or 0) // (coefs.dtype.itemsize * DEVICE_SHARE)
+    keep = problem.shape[0] * count <= max(MOST_FREEDOM, room)
+    few = problem.summary is None and problem.shape[0] * count * t <= max(MOST_KEPT, room)
 
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Any, ...]:
         w = np.ones(len(Y), like=home(Y)) if weights is None else weights

@@ -290,6 +290,20 @@ class CholeskyFactor:
         """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""
         return EPS * self.moments.magnitude / max(self._factored(alpha).smallest, 1e-300)
 
+    def moved(self, coef: Array, alpha: float) -> float:
+        """The same for coefficients that are known, which may keep out of small directions.
+
+        Sums and their Cholesky factor err by about eps·√(gᵢgⱼ) in entry (i, j) for the diagonal g
+        of the raw products (Demmel 1989), and so by eps·√gᵢ·Σ √gⱼ|bⱼ| in the gradient at b.
+        """
+        moments = self.moments
+        roots = np.sqrt(moments.diagonal + moments.total * np.square(moments.H_mean))
+        targets = np.sqrt(moments.squares + moments.total * np.square(moments.Y_mean))
+        gradient = float(np.linalg.norm(to_host(roots @ np.abs(coef)) + to_host(targets)))
+        size = max(abs(float(np.sum(coef * self.rhs))), 1e-300)
+        smallest = max(self._factored(alpha).smallest, 1e-300)
+        return float(EPS * np.sqrt(moments.magnitude / smallest / size) * gradient)
+
     def quality(self, alpha: float) -> Quality:
         """No direction is missing from a Cholesky factor."""
         found = self._factored(alpha)

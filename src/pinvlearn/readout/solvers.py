@@ -17,6 +17,7 @@ from pinvlearn._core.checks import count_or_share, is_share, whole_number
 from pinvlearn._core.device import device_name, free_memory, to_host
 from pinvlearn._core.factoring import right_svd, svd
 from pinvlearn._core.machine import available_memory
+from pinvlearn._core.products import SQUARES
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -42,7 +43,6 @@ from pinvlearn.readout.factors import (
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.whitening import whitened_triangle
 from pinvlearn.summaries import Gram, Summary, Triangle
-from pinvlearn.summaries.products import SQUARES
 
 if TYPE_CHECKING:
     from pinvlearn.readout.solve import Readout

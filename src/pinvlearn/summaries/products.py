@@ -19,11 +19,12 @@ from pinvlearn._core.arrays import (
     device_rows,
     evaluate,
     slices,
+    well_laid,
 )
-from pinvlearn._core.blas import add_gram
-from pinvlearn._core.device import check_room, home, is_device, to_host
+from pinvlearn._core.blas import add_gram, add_rows
+from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import add_outer, add_to_diagonal, is_definite
-from pinvlearn._core.products import gram, mirror_lower, times
+from pinvlearn._core.products import gram, mirror_lower, square_on, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.summaries.block import Block, wide_rows
 from pinvlearn.summaries.moments import Moments, panels
@@ -31,15 +32,6 @@ from pinvlearn.summaries.moments import Moments, panels
 ROOM_ENTRIES, ROOM_ROWS = 2**18, (256, 4096)
 """Features made at a time, 2 MiB, and fewest and most rows of them: they are still in cache when
 the product reads them, and as many as BLAS works on at a time anyway [measured]."""
-
-SQUARES = 3
-"""Arrays of the size of the products that a fit on a device takes at the least: these, a copy with
-the ridge, and its factor."""
-
-FEWER = (
-    "Fit fewer units, free what else is there (torch: torch.cuda.empty_cache()), or work on the "
-    "host, with arrays of NumPy."
-)
 
 Each: TypeAlias = Callable[[Callable[[slice], None], list[slice]], Iterable[None]]
 """each(function, slices) calls the function for every slice, by threads if it likes."""
@@ -135,24 +127,14 @@ class Products:
     @classmethod
     def _on_device(cls, blocks: Iterable[Block]) -> Products:
         """The same on a device: few large pieces, and their products by panels."""
-        room = square = None
+        sums = None
         for block in blocks:
-            p, q = _widths(block)
-            width = aligned(q)
-            if square is None:
-                what = f"products of {p} columns, and a factor of them,"
-                check_room(block.X, SQUARES * width**2, what, FEWER)
-                square = np.zeros((width, width), like=block.X)
-            for part in block.parts(device_rows(width, block.X, len(block))):
-                m = len(part)
-                if room is None or len(room) < m:
-                    room = None  # its memory is free before more is asked for
-                    room = np.zeros((m, width), like=block.X)
-                _fill(room[:, :q], part, slice(0, m))
-                add_gram(room[:m], square)
-        assert square is not None
-        HT, TT = square[p:q, :p].T.copy(), to_host(square[p:q, p:q])
-        return cls(mirror_lower(square)[:p, :p], HT, np.tril(TT) + np.tril(TT, -1).T)
+            sums = sums or _DeviceSums(block)
+            for part in block.parts(device_rows(sums.width, block.X, len(block))):
+                sums.add(part)
+        assert sums is not None
+        HH = mirror_lower(sums.HH)[: sums.p, : sums.p]
+        return cls(HH, sums.HT[: sums.p], to_host(sums.TT))
 
     @classmethod
     def _of_sparse(cls, block: Block) -> Products:
@@ -333,6 +315,47 @@ def _fill(room: Array, block: Block, rows: slice) -> None:
     Z[:, p + 1 :] = part.T
     if part.weights is not None:
         Z *= np.sqrt(part.weights)[:, None]
+
+
+class _DeviceSums:
+    """Products on a device, to which pieces of rows are added.
+
+    Features stand in rows that begin where a device likes it, with zeros behind them.  Ones and
+    targets are apart: beside 2,048 features they would begin another column of tiles.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.p, q = _widths(block)
+        self.width, t = aligned(self.p), q - self.p
+        self.HH = square_on(block.X, self.width, self.p)
+        self.HT = np.zeros((self.width, t), like=block.X)
+        self.TT = np.zeros((t, t), like=block.X)
+        self._room: Array | None = None
+
+    def add(self, part: Block) -> None:
+        """Add those of some rows, with their weights."""
+        H, T = self._features(part), np.hstack([np.ones((len(part), 1), like=part.T), part.T])
+        if part.weights is not None:
+            root = np.sqrt(part.weights)[:, None]
+            H *= root
+            T *= root
+        q = H.shape[1]
+        add_gram(H, self.HH[:q, :q])
+        add_rows(H, T, self.HT[:q])
+        add_rows(T, T, self.TT)
+
+    def _features(self, part: Block) -> Array:
+        """As they are, where the map copies nothing and products read them well; else in a room."""
+        if not hasattr(part.map, "into") and part.weights is None:
+            H: Array = part.H
+            if H.dtype == np.float64 and well_laid(H):
+                return H
+        m, room = len(part), self._room
+        if room is None or len(room) < m:
+            room = self._room = None  # its memory is free before more is asked for
+            room = self._room = np.zeros((m, self.width), like=part.X)
+        evaluate(part.map, part.X, room[:m, : self.p])
+        return room[:m]
 
 
 def _add_panel(square: Array, Z: Array, rows: slice) -> None:
