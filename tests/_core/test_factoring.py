@@ -77,3 +77,12 @@ def test_small_changes(backend):
     x = on_device(backend.put(A[0]))
     found = factoring.add_outer(on_device(backend.put(G)), -2.0, x, x)
     np.testing.assert_allclose(to_host(found), G - 2.0 * np.outer(A[0], A[0]))
+
+
+def test_many_right_hand_sides_are_solved_for_in_parts(backend, monkeypatch):
+    monkeypatch.setattr(factoring, "MOST_COLUMNS", 7)
+    L, B = np.linalg.cholesky(G), rng.standard_normal((6, 20))
+    for transposed, expected in ((False, np.linalg.solve(L, B)), (True, np.linalg.solve(L.T, B))):
+        there = on_device(backend.put(L)), on_device(backend.put(B))
+        found = to_host(factoring.solve_lower(*there, transposed=transposed))
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
