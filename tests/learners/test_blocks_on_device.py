@@ -92,6 +92,7 @@ def test_the_model_is_that_of_the_host(device, name):
 
 
 def test_the_model_goes_on_on_the_host(device, tmp_path):
+    pytest.importorskip("skops")
     there = ELMRegressor(30, alpha=1e-2, random_state=0)
     there.fit_blocks(blocks(NUMBERS[:300], X[:300]), device=device)
     save(there, tmp_path / "model.skops")
