@@ -257,7 +257,11 @@ def _conjugate(
         if not length > enough:
             break
         product = curved(direction)
-        along = length / float(np.vdot(direction, product))
+        curvature = float(np.vdot(direction, product))
+        if not curvature > 0.0:  # none that floats hold: the bound's own step is safe
+            step = step if step.any() else direction
+            break
+        along = length / curvature
         step = step + along * direction
         rest = rest - along * product
         nearer = np.einsum("ki,kij->kj", rest, inverse)
