@@ -5,10 +5,11 @@ several. Errors are excesses over the optimum: ‖A − USVᵀ‖ / ‖A − A_k
 Frobenius norm. A peer counts as equal when neither is more than ``--slack`` above ours: by 1e-6 in
 earnest, by 1e-3 for most uses. The best peer is the fastest of those.
 
-Conclusion: against peers within 1e-6 of our error the best takes 1.8 to 2.4 times our time, median
-2.0: propack at rank 20, lobpcg at rank 100. Where errors of 1e-3 are allowed, scikit-learn's two
-power iterations take 1.07 and 1.16 of our time at rank 20 on the kernel and the fast spectrum; at
-rank 100 on the kernel spectrum the same two iterations nearly double the error.
+Conclusion: against peers within 1e-6 of our error the best takes 2.6 to 3.9 times our time on one
+thread, and 1.6 to 4.3 times with nothing set on two cores, where propack gains most at rank 20.
+Where errors of 1e-3 are allowed, scikit-learn's two power iterations take 1.15 and 1.3 times our
+time with nothing set at rank 20 on the fast spectrum and the kernel; at rank 100 on the kernel
+spectrum the same two iterations nearly double the error.
 """
 
 import argparse
