@@ -110,8 +110,10 @@ def _best(results: Path, name: str, slack: float = 1e-6) -> Iterator[Case]:
         if not errors:
             continue
         ours, *rows = (dict(zip(table["columns"], row, strict=True)) for row in table["rows"])
+        # One thread is the first of two columns.
+        time = next(column for column in table["columns"] if column.startswith("time / ours"))
         ratios = [
-            row["time / ours"]
+            row[time]
             for row in rows
             if not row["method"].startswith("pinvlearn")
             and all(row[error] <= ours[error] + slack for error in errors)
