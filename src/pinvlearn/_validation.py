@@ -121,6 +121,11 @@ def dispatching() -> bool:
     return bool(get_config().get("array_api_dispatch", False))
 
 
+def taken_as_is(x: Any) -> bool:
+    """Whether x is another library's array, and scikit-learn was told to leave it that."""
+    return is_foreign(x) and dispatching()
+
+
 def check_library(*arrays: Any) -> None:
     """Refuse arrays on a device where scikit-learn was not told to work there.
 
@@ -141,7 +146,7 @@ def following(x: Any, X: Any) -> Any:
 
     Those of NumPy follow when they are coded, which names of classes have to be on the host.
     """
-    if not (is_foreign(x) and dispatching()):
+    if not taken_as_is(x):
         return x
     x = on_device(x)
     return x if device_name(x) == device_name(X) else moved_to(to_host(x), X)
@@ -150,7 +155,7 @@ def following(x: Any, X: Any) -> Any:
 def on_host(X: Any) -> tuple[Any, Any]:
     """A table as the host knows it, and an array where it lives (None: there)."""
     check_library(X)
-    if not (is_foreign(X) and dispatching()) and not is_device(X):
+    if not taken_as_is(X) and not is_device(X):
         return X, None
     like = on_device(X)
     return to_host(like), like
@@ -184,7 +189,7 @@ def _checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> A
     """
     X = as_given(X)
     check_library(X)
-    elsewhere = is_foreign(X) and dispatching()
+    elsewhere = taken_as_is(X)
     if elsewhere and not getattr(estimator, "_runs_on_devices", False):
         check_on_host(type(estimator).__name__, X)
     X = validate_data(estimator, X, dtype=None if elsewhere else dtype, **options)
@@ -317,10 +322,9 @@ def check_rows_and_targets(
     check_sparse(X)
     check_sparse(y, "y")
     check_library(X, y)
-    if is_foreign(X) and dispatching():
+    if taken_as_is(X):
         return _rows_and_targets_elsewhere(estimator, X, y, dtype)
-    if is_foreign(y) and dispatching():
-        y = following(y, X)
+    y = following(y, X)
     X, y = validate_data(
         estimator,
         X,
@@ -402,7 +406,7 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 def check_outputs(X: Any, n_components: int) -> Array:
     """Rows as a transformer with so many components has returned them."""
     check_library(X)
-    elsewhere = is_foreign(X) and dispatching()
+    elsewhere = taken_as_is(X)
     outputs: Array = _checked_elsewhere(X, "X") if elsewhere else check_array(X, dtype=FLOATS)
     if outputs.shape[1] != n_components:
         raise ValueError(
@@ -929,7 +933,7 @@ def check_images(
     if is_sparse(X):
         raise TypeError("X is sparse; images must be dense: use X.toarray().")
     check_library(X)
-    X = on_device(X) if is_foreign(X) and dispatching() else np.asarray(X)
+    X = on_device(X) if taken_as_is(X) else np.asarray(X)
     if X.dtype.kind not in "fiub":
         try:
             if X.dtype.kind == "c":

@@ -261,7 +261,7 @@ class TestLearners:
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_a_step_without_curvature_is_that_of_the_bound():
+def test_a_step_without_curvature_is_the_preconditioned_gradient():
     downhill, inverse = np.array([[1.0, -2.0], [-1.0, 2.0]]), np.stack([0.5 * np.eye(2)] * 2)
     step, decrement = decoding._conjugate(np.zeros_like, inverse, downhill, 10.0)
     np.testing.assert_array_equal(step, 0.5 * downhill)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.blas import blas, call, lapack
@@ -76,7 +75,7 @@ class _InPlace:
     def __init__(self, K: Array, alpha: float) -> None:
         self.K, self.alpha = K, alpha
         A, self.diagonal = K.T, np.diagonal(K).copy()  # symmetric: Fortran order without a copy
-        A[np.diag_indices_from(A)] += alpha
+        add_to_diagonal(A, alpha)
         norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
         info, self.L = factor_lower(A), A
         self.smallest = lapack("pocon", A)(A, norm, uplo="L")[0] * norm if info == 0 else 0.0
@@ -86,8 +85,7 @@ class _InPlace:
         mirror_lower(self.K)
 
     def solve(self, rhs: Array) -> Array:
-        solution: Array = scipy.linalg.cho_solve((self.L, True), rhs, check_finite=False)
-        return solution
+        return cholesky_solve(self.L, rhs)
 
     def residual(self, rhs: Array, solved: Array) -> Array:
         # on the diagonal there is the factor's own

@@ -153,14 +153,6 @@ def subtract_product(Y: Array, Q: Array, C: Array) -> None:
         blas("gemm", Q, Y)(-1.0, Q, C, beta=1.0, c=Y, overwrite_c=True)
 
 
-def solve_in_place(L: Array, block: Array) -> None:
-    """block ← L⁻¹·block for the lower triangle of L and rows that lie one after the other."""
-    if is_device(block):
-        block[...] = _triangular(L, block)
-    else:
-        blas("trsm", block)(1.0, L, block.T, side=1, lower=1, trans_a=1, overwrite_b=True)
-
-
 def inverse_of_lower(L: Array) -> Array:
     """L⁻¹ for a lower triangle with zeros above it, which is used up."""
     if is_device(L):

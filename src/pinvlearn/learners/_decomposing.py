@@ -327,10 +327,8 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return axes
         if axes.norm == 0.0:
             return axes.keep(1)
-        k = (
-            int(np.searchsorted(np.cumsum(to_host(axes.shares)), self.n_components, side="right"))
-            + 1
-        )
+        held_by_first = np.cumsum(to_host(axes.shares))
+        k = int(np.searchsorted(held_by_first, self.n_components, side="right")) + 1
         return axes.keep(min(k, len(axes.s)))
 
     def _rank_and_stop(self, shape: tuple[int, int]) -> tuple[int | None, Stop | None]:

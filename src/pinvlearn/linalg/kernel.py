@@ -32,7 +32,7 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.blas import call, lapack
 from pinvlearn._core.checks import number
 from pinvlearn._core.device import check_room, home, is_device, moved_to, to_host
-from pinvlearn._core.factoring import inverse_of_lower, solve_in_place, subtract_product
+from pinvlearn._core.factoring import inverse_of_lower, solve_lower, subtract_product
 from pinvlearn._core.products import SHARED_WORK, TILES
 from pinvlearn._core.threads import share_out, spans
 from pinvlearn.linalg.orthonormal import thin_qr
@@ -254,7 +254,7 @@ class Pivots:
             if old:
                 subtract_product(block.T, self._Ft[:old].T, self._Ft[:old, chosen])
             corner = _lower_factor(to_host(block[:, chosen]))
-            solve_in_place(moved_to(corner, block), block)
+            block[...] = solve_lower(moved_to(corner, block), block)
         else:
             for columns in slices(0, n, TILE):
                 block[:, columns] = self.K(chosen, self._rows[columns])

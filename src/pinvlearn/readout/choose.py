@@ -21,7 +21,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix, Shifted, c_ordered, is_sparse
+from pinvlearn._core.arrays import (
+    DEVICE_SHARE,
+    Array,
+    IntArray,
+    Matrix,
+    Shifted,
+    c_ordered,
+    is_sparse,
+)
 from pinvlearn._core.device import free_memory, home, is_device, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import times
@@ -59,10 +67,6 @@ alpha."""
 MOST_KEPT = 2**23
 """Left-out predictions of all alphas that are kept (64 MiB), so that no row is read again for those
 of the best; beyond, they are made again."""
-
-DEVICE_SHARE = 16
-"""On a device one of so many parts of what is free may be taken for either of them, if that is
-more: another pass over many rows costs what the whole path does."""
 
 PROBES = 4
 """Random signs by which the trace of a matrix is estimated: to a few percent of what a guess needs
@@ -324,6 +328,7 @@ def _by_leverages(
     else:
         offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
     every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
+    # Another pass over many rows of a device costs what the whole path does, and it may have room.
     room = (free_memory(coefs) or 0) // (coefs.dtype.itemsize * DEVICE_SHARE)
     keep = problem.shape[0] * count <= max(MOST_FREEDOM, room)
     few = problem.summary is None and problem.shape[0] * count * t <= max(MOST_KEPT, room)

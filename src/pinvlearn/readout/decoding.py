@@ -258,7 +258,7 @@ def _conjugate(
             break
         product = curved(direction)
         curvature = float(np.vdot(direction, product))
-        if not curvature > 0.0:  # none that floats hold: the bound's own step is safe
+        if not curvature > 0.0:  # none that floats hold; the caller shortens the step
             step = step if step.any() else direction
             break
         along = length / curvature

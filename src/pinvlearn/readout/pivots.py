@@ -89,9 +89,9 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     uniform = name == "nystroem"
     pivots = Pivots(task.K, task.streams[0], uniform=uniform)
     check_range(pivots.diagonal)
-    on_host = home(task.Y) is None  # elsewhere nothing is solved in the memory of the columns
-    known = uniform and on_host and rank is not None and task.score is None
-    if known and rank is not None and isinstance(task.alpha, float):
+    # On a device nothing is solved in the memory of the columns.
+    from_columns = uniform and task.score is None and home(task.Y) is None
+    if from_columns and rank is not None and isinstance(task.alpha, float):
         solved = _from_columns(task, pivots, rank, task.alpha)
         if solved is not None:
             return solved

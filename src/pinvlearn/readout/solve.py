@@ -438,10 +438,11 @@ def refined(
     coef, error, quality = factor.coef(alpha), factor.error(alpha), factor.quality(alpha)
     if problem.rows is None or (error <= TOLERANCE and not quality.shifted):
         return Refined(coef, error, error, ())
-    if is_device(coef) and problem.score is None and isinstance(factor, CholeskyFactor):
+    bound = getattr(factor, "moved", None)
+    if bound is not None and is_device(coef) and problem.score is None:
         # A pass over the rows takes a third as long as their sums there.  Leverages, which have no
         # such bound, and the bits of the host are left as they are.
-        moved = factor.moved(coef, alpha)
+        moved = bound(coef, alpha)
         if moved <= TOLERANCE and not quality.shifted:
             return Refined(coef, moved, moved, ())
     center, size = factor.center, abs(float(np.sum(coef * factor.rhs)))
