@@ -50,7 +50,7 @@ def test_two_classes_of_one_column():
 
 
 def test_a_step_without_curvature_is_the_preconditioned_gradient():
-    downhill, inverse = np.array([[1.0, -2.0], [-1.0, 2.0]]), np.stack([0.5 * np.eye(2)] * 2)
+    downhill, inverse = np.array([[1.0, -2.0], [-1.0, 2.0]]), 0.5 * np.eye(2)
     step, decrement = likelihood._conjugate(np.zeros_like, inverse, downhill, 10.0)
     np.testing.assert_array_equal(step, 0.5 * downhill)
     assert decrement == pytest.approx(5.0)
