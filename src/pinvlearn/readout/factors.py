@@ -147,8 +147,13 @@ class Spectral:
 
     def inverse(self, alpha: float) -> Array:
         """1 / (s² + alpha) in the directions kept; without ridge the others are cut off."""
-        keep = self._keep if alpha == 0.0 else ~self._hidden(alpha)
-        return np.divide(1.0, self.s**2 + alpha, out=np.zeros_like(self.s), where=keep)
+        return self.inverses(np.array([alpha]))[:, 0]
+
+    def inverses(self, alphas: Array) -> Array:
+        """The same for all alphas, a column for each."""
+        kept = np.where(alphas == 0.0, self._keep[:, None], ~self._hidden(alphas))
+        squares = self.s[:, None] ** 2 + alphas
+        return np.divide(1.0, squares, out=np.zeros_like(squares), where=kept)
 
     @property
     def rhs(self) -> Array:
@@ -163,7 +168,7 @@ class Spectral:
 
     def coefs(self, alphas: Array) -> Array:
         """All of them by one product, which reads V once."""
-        (k, t), gains = self.C.shape, np.stack([self.inverse(alpha) for alpha in alphas], axis=-1)
+        (k, t), gains = self.C.shape, self.inverses(alphas)
         parts = (self.C[..., None] * gains[:, None]).reshape(k, t * len(alphas))
         solutions: Array = (self.V @ parts).reshape(-1, t, len(alphas))
         return solutions
@@ -177,7 +182,7 @@ class Spectral:
         """All alphas from one product Z·V."""
         P = product(Z, self.V)
         P *= P
-        diagonal: Array = P @ np.stack([self.inverse(alpha) for alpha in alphas], axis=1)
+        diagonal: Array = P @ self.inverses(alphas)
         return diagonal
 
     def error(self, alpha: float) -> float:
@@ -196,14 +201,14 @@ class Spectral:
         effective = ends[0] / ends[1]
         return Quality(condition, effective, self._missing(alpha), False)
 
-    def _hidden(self, alpha: float) -> Any:
-        """Directions of nothing but noise, which a ridge below it would magnify."""
-        return (self.s**2 <= self.noise) & (alpha < self.noise)
+    def _hidden(self, alphas: Array) -> Any:
+        """Directions of nothing but noise, which ridges below it would magnify."""
+        return (self.s[:, None] ** 2 <= self.noise) & (alphas < self.noise)
 
     def _missing(self, alpha: float) -> float:
         """Without ridge, directions that `noise` hides are all of what they would take part in."""
         if alpha > 0.0:
-            return 1.0 if self._hidden(alpha).any() else min(1.0, self.lost / alpha)
+            return 1.0 if self._hidden(np.array([alpha])).any() else min(1.0, self.lost / alpha)
         return 1.0 if self.noise and (self.lost or not self._keep.all()) else 0.0
 
 
