@@ -8,8 +8,8 @@ says where it is tried.
 The prior is normal, of the same precision λ for all features: they are taken as they are, as a
 ridge takes them.  λ is found by walking along decades while five folds of the rows, each predicted
 by the others, are predicted better.  The logits of the λ that were tried are averaged with weights
-exp(-loss of all rows): with few rows the folds hardly tell neighbours apart, and with many one
-takes it all (Gelfand 1996; stacking by left-out likelihood).
+exp(-loss of all rows), the likelihood of rows that were predicted by others (Geisser and Eddy
+1979): with few rows the folds hardly tell neighbours apart, and with many one takes it all.
 """
 
 from __future__ import annotations
