@@ -250,7 +250,7 @@ class TestSymmetric:
             v.check_symmetric(K.astype(float) + 1e-12)
 
     def test_kernel_matrices_that_do_not_fit(self, monkeypatch):
-        monkeypatch.setattr(v, "available_memory", lambda: 800)
+        monkeypatch.setattr(v.memory, "available_memory", lambda: 800)
         v.check_kernel_memory(10, 8.0, np.empty(10))
         with pytest.raises(MemoryError, match="11 rows need a kernel matrix.*rpcholesky"):
             v.check_kernel_memory(11, 8.0, np.empty(11))

@@ -13,12 +13,12 @@ from pinvlearn import (
     PinvRegressor,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
-    _validation,
     load,
     save,
 )
 from pinvlearn._core import device as core
 from pinvlearn._core.device import on_device
+from pinvlearn._validation import blocks as checks
 from pinvlearn.learners import _pieces
 from pinvlearn.summaries import products
 
@@ -66,7 +66,7 @@ def device(request, monkeypatch):
         return request.param
     strict = pytest.importorskip("array_api_strict")
     like = on_device(strict.zeros(0, dtype=strict.float64))
-    for module in (_validation, _pieces):
+    for module in (checks, _pieces):
         monkeypatch.setattr(module, "device_like", lambda name: like)
     return "strict"
 
