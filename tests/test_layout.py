@@ -51,6 +51,7 @@ ELSEWHERE = {
     "learners/_completing.py": "learners/test_partial.py",
     "learners/_decomposing.py": "learners/test_decomposition.py",
     "learners/_docs.py": "test_docstrings.py",
+    "learners/_intervals.py": "readout/test_intervals.py",
     "learners/_maps.py": "learners/test_features.py",
     "learners/_ids.py": "learners/test_partial.py",
     "learners/_mixed.py": "learners/test_imputer.py",
