@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pinvlearn.cli._data import Note, listed
+from pinvlearn.cli._data import listed
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
@@ -18,6 +18,7 @@ from pinvlearn.cli._kinds import (
     kind_of_texts,
 )
 from pinvlearn.cli._options import check_columns
+from pinvlearn.cli._output import Note
 
 REMEMBERED = "recipe_"
 """The attribute of a saved model that says what was done."""

@@ -5,7 +5,6 @@ strings); missing values are NaN in both. Data stored as sparse stays a sparse m
 """
 
 import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +21,10 @@ from sklearn.datasets import load_svmlight_file
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import USAGE, UserError, sentence
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
-from pinvlearn.cli._sources import AS_USUAL, Reading, Source, delimiter, source
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
+from pinvlearn.cli._text import opened_text, table
 
-Note: TypeAlias = Callable[[str], None]
 Task: TypeAlias = Literal["classification", "regression"]
 
 # More classes than this, or fewer rows per class, and whole numbers are taken as quantities.
@@ -282,26 +282,19 @@ def _categories(column: pd.Series) -> pd.Series:
 def _read_text(where: Source, note: Note) -> Data:
     text, header, mark = opened_text(where)
     # "?" is how the UCI repository writes a missing value.
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=mark,
+    frame = table(
+        where,
+        text,
+        mark,
+        note,
         decimal=where.reading.decimal,
         na_values=["?", *where.reading.missing],
-        skipinitialspace=True,
         # A million cells at a time are few rows of a wide table, and each of its columns would be
         # put together from as many pieces.
         low_memory=header.count(mark) < WIDE,
     )
-    frame.columns = [str(c).strip() for c in frame.columns]
     _note_names(header, mark, note)
     return Data(frame)
-
-
-def opened_text(where: Source) -> tuple[str, str, str]:
-    """Text, its first line, and what separates its cells."""
-    text = where.text().whole.lstrip("\ufeff")
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    return text, header, delimiter(header, where.suffix, where.reading)
 
 
 def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
@@ -310,10 +303,7 @@ def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
-    whole = pd.read_csv(
-        io.StringIO(text), sep=mark, dtype=str, keep_default_na=False, skipinitialspace=True
-    )
-    whole.columns = [str(c).strip() for c in whole.columns]
+    whole = table(data.source, text, mark, dtype=str, keep_default_na=False)
     return whole[list(names)]
 
 

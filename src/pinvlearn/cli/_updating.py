@@ -14,7 +14,6 @@ from pinvlearn.cli._columns import recipe_of
 from pinvlearn.cli._data import (
     OWN_TARGET,
     Data,
-    Note,
     as_labels,
     as_quantities,
     listed,
@@ -22,6 +21,7 @@ from pinvlearn.cli._data import (
 )
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import inputs_for, take_rows
+from pinvlearn.cli._output import Note
 from pinvlearn.learners._ledger import mark_prepared
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.persistence import load
