@@ -20,6 +20,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import USAGE, UserError, sentence
+from pinvlearn.cli._kinds import kind_of_levels, kind_of_texts
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -118,6 +119,7 @@ def learning_data(
         return Learning(data.X, data.y, "classification", OWN_TARGET, data.source)
     X, y = split_target(data, target, note)
     if task is None:
+        _check_numbers(y, target or OWN_TARGET, reading)
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
     y = as_labels(y) if task == "classification" else as_quantities(y)
@@ -158,6 +160,19 @@ def split_target(
         few = f"{len(y)} row with a target is too few" if len(y) else "no row has a target"
         raise UserError(f"{few}: there is nothing to learn from. Give more rows.")
     return X, y
+
+
+def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
+    """Refuse a target of texts that seem to be numbers: each would be a class of its own."""
+    if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
+        return
+    cells = [str(cell) for cell in y]
+    kind = kind_of_texts(target, cells, reading.decimal)
+    if kind.remedy and kind_of_levels(cells).word == "text":
+        raise UserError(
+            f"the target {target!r} holds {kind.why}. {kind.remedy}; --task classification takes "
+            "it as it is."
+        )
 
 
 def infer_task(y: pd.Series) -> tuple[Task, str]:

@@ -109,7 +109,7 @@ def compare(
         if hasattr(X, "columns"):
             wish = _columns.Wish(drop or ())
             wish.check(list(X.columns), target)
-            X, _ = _columns.arrange(X, target, wish, (), output.note)
+            X, _ = _columns.arrange(X, target, wish, found.source.reading, output.note)
         tables = [Table(data.name, X, found.y, found.task)]
     tables = [
         table._replace(X=_model.learning_inputs(table.X, output.note, _model.FILLED))

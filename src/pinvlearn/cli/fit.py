@@ -231,7 +231,7 @@ def fit(
     if hasattr(X, "columns"):
         wish = _columns.Wish(drop or (), ids or (), categorical or (), date or ())
         wish.check(list(X.columns), target)
-        X, recipe = _columns.arrange(X, target, wish, missing or (), output.note)
+        X, recipe = _columns.arrange(X, target, wish, found.source.reading, output.note)
     elif drop or ids or categorical or date:
         raise UserError("--drop, --id, --categorical and --date name columns of tables.", USAGE)
     if y.ndim == 1:  # files with many labels are sparse, and stay so
