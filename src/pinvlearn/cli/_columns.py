@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ def _integers_with_gaps(column: pd.Series) -> bool:
 
 def _holds_dates(known: pd.Series) -> bool:
     """Whether objects are dates, as Parquet gives them."""
-    return len(known) > 0 and all(hasattr(cell, "isoformat") for cell in known.head(100))
+    return len(known) > 0 and all(isinstance(cell, date) for cell in known.head(100))
 
 
 def _holds_several(column: pd.Series) -> bool:

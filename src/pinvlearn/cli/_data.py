@@ -335,10 +335,12 @@ def _read_parquet(where: Source, note: Note) -> Data:
 
 
 def parquet_frame(where: Source) -> pd.DataFrame:
-    """What a Parquet file holds; decimal numbers as integers or floats."""
+    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds."""
     frame = pd.read_parquet(where.opened())
     frame.columns = [str(c) for c in frame.columns]
     for name in frame.columns if frame.columns.is_unique else ():
+        if pd.api.types.is_timedelta64_dtype(frame[name]):
+            frame[name] = frame[name].dt.total_seconds()
         known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
         if len(known) and all(isinstance(cell, Decimal) for cell in known):
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
@@ -393,12 +395,29 @@ def _read_npz(where: Source, note: Note) -> Data:
             f"{where.name} holds {listed(parts)}; it must hold X (rows × columns), or the parts "
             "X_data, X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
-    return Data(X, y)
+    return Data(X, _one_for_each(y, X, where.name))
+
+
+def _one_for_each(y: Any, X: Any, name: str) -> Any:
+    """Targets that are as many as the rows, in one column unless they are labels."""
+    if y is not None and (
+        y.shape[0:1] != X.shape[:1] or (not sparse.issparse(y) and y.size > len(y))
+    ):
+        raise UserError(
+            f"{name} holds y of shape {y.shape} beside {X.shape[0]} rows of X; one for each row is "
+            "needed."
+        )
+    return y if y is None or sparse.issparse(y) else y.reshape(-1)
 
 
 def _named(parts: dict[str, Any]) -> pd.DataFrame:
     """A dense ``X`` as a table, with names and categories where the file has them."""
-    X = np.atleast_2d(parts["X"])
+    X = parts["X"]
+    if X.ndim != 2 or X.dtype.kind == "c":
+        raise UserError(
+            f"X has shape {X.shape} and dtype {X.dtype}; real numbers of shape (rows, columns) are "
+            "needed."
+        )
     names = parts.get("feature_names", [f"x{j}" for j in range(X.shape[1])])
     frame = pd.DataFrame(X, columns=[str(name) for name in names])
     categorical = np.flatnonzero(parts.get("categorical", []))
