@@ -254,3 +254,10 @@ class TestSymmetric:
         v.check_kernel_memory(10, 8.0, np.empty(10))
         with pytest.raises(MemoryError, match="11 rows need a kernel matrix.*rpcholesky"):
             v.check_kernel_memory(11, 8.0, np.empty(11))
+
+
+def test_masked_entries_are_not_taken_for_known_ones():
+    A = np.ma.masked_array(np.eye(3), np.eye(3, dtype=bool))
+    with pytest.raises(ValueError, match="A has masked entries. .*partial_svd"):
+        v.check_matrix(A)
+    np.testing.assert_array_equal(v.check_matrix(np.ma.masked_array(np.eye(3))), np.eye(3))

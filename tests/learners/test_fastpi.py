@@ -344,3 +344,9 @@ def test_bad_targets(rng):
         model.score(X, Y[:, :3])
     with pytest.raises(NotFittedError):
         FastPIClassifier().top_k(X)
+
+
+def test_a_class_that_is_missing_is_refused_by_place():
+    y = np.array(["a", None, "b", "a"], dtype=object)
+    with pytest.raises(ValueError, match=r"y contains NaN: y\[1\] is None. Leave out rows"):
+        pinvlearn.FastPIClassifier().fit(np.eye(4), y)

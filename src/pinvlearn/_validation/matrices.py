@@ -22,6 +22,11 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         return _checked_operator(A, name)
     if is_foreign(A) or is_device(A):
         return checked_elsewhere(A, name)
+    if np.ma.is_masked(A):
+        raise ValueError(
+            f"{name} has masked entries. Fill them first, or take `partial_svd` for a matrix of "
+            "which some entries are known."
+        )
     check_sparse(A, name)
     if is_sparse(A):
         A = scipy.sparse.csr_array(A)
