@@ -267,6 +267,15 @@ def test_repeated_names_are_said() -> None:
     assert "repeated column names: a (2 times); the later ones are called NAME.1" in result.stderr
 
 
+def test_a_first_line_of_values_is_said() -> None:
+    rows = [f"{i % 7},-{i % 5}.5,{'x' if i % 2 else 'y'}" for i in range(40)]
+    Path("t.csv").write_text("\n".join(rows))
+    said = ok("fit", "t.csv", "--target", "y", *SMALL).stderr
+    assert "the first line holds -0.5, and is taken for names of columns" in said
+    Path("t.csv").write_text("\n".join(["2019,2020,y", *rows]))
+    assert "first line" not in ok("fit", "t.csv", "--target", "y", *SMALL).stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

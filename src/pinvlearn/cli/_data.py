@@ -20,7 +20,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import USAGE, UserError, sentence
-from pinvlearn.cli._kinds import kind_of_levels, kind_of_texts
+from pinvlearn.cli._kinds import is_number, kind_of_levels, kind_of_texts
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -308,7 +308,7 @@ def _read_text(where: Source, note: Note) -> Data:
         # put together from as many pieces.
         low_memory=header.count(mark) < WIDE,
     )
-    _note_names(header, mark, note)
+    _note_names(header, mark, where.reading.decimal, note)
     return Data(frame)
 
 
@@ -322,12 +322,19 @@ def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     return whole[list(names)]
 
 
-def _note_names(header: str, mark: str, note: Note) -> None:
+def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
     names = [name.strip() for name in next(csv.reader([header], delimiter=mark), [])]
     repeated = {name: count for name, count in Counter(names).items() if count > 1 and name}
     if repeated:
         shown = listed(f"{name} ({count} times)" for name, count in repeated.items())
         note(f"repeated column names: {shown}; the later ones are called NAME.1, NAME.2, …")
+    # years and pixels may be names; what has a sign or a fraction is a value
+    values = [name for name in names if is_number(name, decimal) and not name.isdigit()]
+    if values:
+        note(
+            f"the first line holds {listed(values)}, and is taken for names of columns; if it is a "
+            "row, put a line of names above it"
+        )
 
 
 def _read_parquet(where: Source, note: Note) -> Data:
