@@ -112,7 +112,7 @@ def test_positive_numbers():
         v.check_positive("x", 0.0)
 
 
-@pytest.mark.parametrize("value", [-1, 0.5, "3"])
+@pytest.mark.parametrize("value", [-1, 0.5, "3", True])
 def test_counts(value):
     with pytest.raises(ValueError, match=r"x=.*integer of at least 0"):
         v.check_count("x", value)

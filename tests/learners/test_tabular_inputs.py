@@ -138,6 +138,8 @@ def test_names_positions_and_masks_say_what_is_categorical():
         ([7], "names 7, which is no column"),
         ([True], "mask of 1 entries"),
         ("all", "categorical_features='all' is not known"),
+        (None, "categorical_features=None: give .from_dtype., or a list"),
+        (0, "categorical_features=0: give"),
     ],
 )
 def test_bad_categorical_features(given, message):

@@ -313,6 +313,11 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             check_choice("categorical_features", given, ("from_dtype",))
             return mask
         listed = np.asarray(given)
+        if listed.ndim != 1:
+            raise ValueError(
+                f'categorical_features={given!r}: give "from_dtype", or a list of names, of '
+                "positions or of truth values, [] for none."
+            )
         names = [column.name for column in raw]
         if listed.dtype.kind == "b":
             if listed.shape != mask.shape:
