@@ -38,6 +38,7 @@ ELSEWHERE = {
     "cli/_contest.py": "cli/test_compare.py",
     "cli/_race.py": "cli/test_compare.py",
     "cli/_sources.py": "cli/test_impute.py",
+    "cli/_target.py": "cli/test_data.py",
     "cli/_updating.py": "cli/test_update.py",
     "cli/merge.py": "cli/test_update.py",
     "deploy/estimators.py": "deploy/test_onnx.py",

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 
 import pinvlearn
 from commands import SMALL, fails, ok
-from pinvlearn.cli import _data
+from pinvlearn.cli import _data, _target
 from pinvlearn.cli._errors import UserError
 
 
@@ -153,7 +153,7 @@ def test_sparse_data_brings_its_own_target() -> None:
     ids=str,
 )
 def test_labels_are_the_values_of_the_target(target, expected) -> None:
-    labels = _data.as_labels(pd.Series(target))
+    labels = _target.as_labels(pd.Series(target))
     assert labels.dtype.kind == expected.dtype.kind
     np.testing.assert_array_equal(labels, expected)
 
