@@ -67,3 +67,11 @@ def test_ids_stand_beside_their_own_rows(text, tmp_path):
     ok("fit", file, "--target", "y", "--id", "who", "--model", "linear", "-o", tmp_path / "m.skops")
     ok("predict", tmp_path / "m.skops", file, "-o", out)
     assert list(pd.read_csv(out)["who"]) == [f"id{i}" for i in range(20)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_however_they_end(tmp_path, end):
+    lines = ["a,b", '"1\n2",3,', "4,5", "6,7,8"]
+    (tmp_path / "data.csv").write_bytes(end.join(lines).encode())
+    said = fails(1, "fit", tmp_path / "data.csv", "--target", "b")
+    assert "line 3: 3 fields, and the header has 2" in said

@@ -219,7 +219,9 @@ def _orders(column: pd.Series) -> dict[bool, str]:
 
 
 def _date_texts(column: pd.Series) -> list[Any]:
-    """Dates as they are written, but for gaps: 20241231 would be nanoseconds to pandas."""
+    """Dates as they are written, but for gaps and for those of a type that leaves no doubt."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return []
     return [cell for cell in map(as_text, column) if cell == cell]
 
 
@@ -233,10 +235,11 @@ def _days(column: pd.Series, day_first: bool) -> pd.Series:
         )
     known = column.notna()
     iso = all(is_iso_date(cell) for cell in _date_texts(column.head(100)))
-    texts = pd.Series([as_text(cell) for cell in column], index=column.index, dtype=object)
+    if pd.api.types.is_numeric_dtype(column):  # 20241231 would be nanoseconds to pandas
+        column = column.map(as_text).astype(object)
     try:
         times = pd.to_datetime(
-            texts,
+            column,
             format="ISO8601" if iso else "mixed",
             dayfirst=day_first,
             utc=True,

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,7 +49,9 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
 
 def _rows(text: str, mark: str) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not blank, as their numbers and cells."""
-    lines = csv.reader(io.StringIO(text), delimiter=mark, skipinitialspace=True)
+    # one at a time: a StringIO would be another copy of the text
+    each = (found.group() for found in re.finditer(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text))
+    lines = csv.reader(each, delimiter=mark, skipinitialspace=True)
     for cells in lines:
         if len(cells) > 1 or (cells and cells[0].strip()):
             yield lines.line_num, cells
