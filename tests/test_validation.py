@@ -120,6 +120,12 @@ def test_counts(value):
     assert v.check_count("x", np.int32(4)) == 4
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, "0.9", None, np.nan])
+def test_coverage(value):
+    with pytest.raises(ValueError, match=r"coverage=.* must lie strictly between 0 and 1"):
+        v.check_coverage(value)
+
+
 def test_choices_are_listed():
     with pytest.raises(ValueError, match="x='c' is not known; choose one of 'a', 'b'"):
         v.check_choice("x", "c", ("a", "b"))

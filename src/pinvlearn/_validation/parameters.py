@@ -69,15 +69,15 @@ def check_share(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_coverage(coverage: float) -> None:
+def check_coverage(coverage: Any) -> None:
     """A share of new rows, neither none nor all of them."""
-    if not 0.0 < coverage < 1.0:
+    if not is_number(coverage) or not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r} must lie strictly between 0 and 1.")
 
 
 def check_decay(decay: Any) -> float:
     """A factor on the weights of earlier rows."""
-    if not 0.0 < decay <= 1.0:
+    if not is_number(decay) or not 0.0 < decay <= 1.0:
         raise ValueError(f"decay={decay!r} must lie in (0, 1].")
     return float(decay)
 
