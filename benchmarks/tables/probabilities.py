@@ -16,6 +16,7 @@ help. Thousands of rows feel nothing of the smoothing.
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,9 @@ def unsmoothed(X: np.ndarray, y: np.ndarray, seed: int) -> Record:
     left_out = model.loo_predictions_.reshape(len(y_train), -1)
     codes = np.searchsorted(model.classes_, y_train)
     Y = np.where(codes[:, None] == np.arange(len(model.classes_)), 1.0, -1.0)
-    gaps = gaps_of(Y[:, -left_out.shape[1] :], left_out.T[:, None], np.inf, labels=False)
-    scale, _ = best_scales(gaps, np.ones(len(y_train)), 1)
+    ones = np.ones(len(y_train))
+    gaps = gaps_of(Y[:, -left_out.shape[1] :], left_out.T[:, None], ones, labels=False)
+    scale, _ = best_scales(replace(gaps, smoothing=0.0 * gaps.smoothing), ones, 1)
     outputs = model.decision_function(test).reshape(len(y_test), -1)
     outputs = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
     logs = scale * (outputs - outputs.max(axis=1, keepdims=True))

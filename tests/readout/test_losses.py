@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 import scipy.special
+import scipy.stats
 
 from pinvlearn.readout.losses import (
+    SUREST,
     class_loss,
     class_temperature,
     label_loss,
     root_mean_square,
     squared_loss,
+    wrong_side,
 )
 
 RNG = np.random.default_rng(0)
@@ -46,14 +49,49 @@ def test_the_temperature_is_that_of_the_least_loss():
     np.testing.assert_allclose(class_loss(Y, outputs, ONES).mean(), loss(best, Y > 0), rtol=1e-12)
 
 
+def told_apart(n, spread):
+    """Two classes, all rows on their own side at margins of 1 in the mean."""
+    Y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
+    return Y, 0.5 * Y * (1.0 + spread * np.tile([1.0, 1.0, -1.0, -1.0], n // 4))[:, None]
+
+
 def test_classes_that_are_told_apart_leave_doubts():
     """A row of another class is as likely as half a row more that is wrong makes it."""
     for n in (20, 200):
-        Y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
-        temperature = class_temperature(Y, 0.5 * Y, np.ones(n))
-        assert scipy.special.expit(1.0 / temperature) == pytest.approx(
-            (n + 0.5) / (n + 1), rel=1e-5
-        )
+        Y, outputs = told_apart(n, 0.95)
+        temperature = class_temperature(Y, outputs, np.ones(n))
+        smoothed = (n + 0.5) / (n + 1)
+        chances = scipy.special.expit(2.0 * np.abs(outputs) / temperature)
+        # where the slope of the smoothed loss vanishes
+        assert np.sum(np.abs(outputs) * (smoothed - chances)) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_classes_that_are_told_apart_clearly_leave_fewer():
+    n = 40
+    Y, outputs = told_apart(n, 0.3)
+    (wrong,) = wrong_side(2.0 * (Y * outputs).T, np.ones(n))
+    # Student's of a new margin: 19.5 degrees of freedom, spread 0.2·√(41/39)
+    assert wrong == pytest.approx(
+        scipy.stats.t.cdf(-1.0 / (0.3 * np.sqrt(41 / 39)), 19.5), rel=1e-9
+    )
+    assert wrong < 0.5 / 41
+    less_clear, clear = (
+        class_temperature(*told_apart(n, spread), np.ones(n)) for spread in (0.5, 0.2)
+    )
+    assert clear < 0.8 * less_clear
+
+
+def test_doubts_are_of_number_and_spread():
+    ones = np.ones(50)
+    by_number = 0.5 / 51
+    margins = np.stack([np.ones(50), -np.ones(50), np.linspace(-3.0, 3.0, 50), np.full(50, np.nan)])
+    found = wrong_side(margins, ones)
+    assert found.tolist() == [SUREST * by_number, by_number, by_number, by_number]
+    clear = 1.0 + 0.2 * np.sin(np.arange(50))
+    some = np.arange(50) % 5 > 0
+    alone = wrong_side(clear[None, some], np.ones(some.sum()))
+    np.testing.assert_allclose(wrong_side(clear[None], some.astype(float)), alone)
+    assert wrong_side(np.ones((1, 1)), np.ones(1)) == [0.25]
 
 
 def test_outputs_that_tell_nothing_get_no_weight():

@@ -241,14 +241,21 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
 
     temperature_ = SolvedOrTested("Divisor of the outputs whose softmax gives the probabilities.")
     corrected_accuracy_ = Solved("Share of rows decided rightly, where others chose the ridge.")
-    decoding_ = Solved('How outputs became scores of classes: "argmax" or "logistic".')
+    decoding_ = Solved('How scores of classes were made: "argmax", "logistic" or "features".')
 
     decoding = "argmax"
     """How outputs become scores of classes, where no parameter says."""
 
+    _decodings: tuple[str, ...] = DECODINGS
+
+    @property
+    def _tries_features(self) -> bool:
+        """Whether decoding="auto" tries scores that are fitted to the features."""
+        return False
+
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, CLASS_SCORINGS)
-        check_choice("decoding", self.decoding, DECODINGS)
+        check_choice("decoding", self.decoding, self._decodings)
         names = getattr(self, "feature_names_in_", None)
         return class_schema(y, n_features, names, self._class_weight)
 
@@ -258,8 +265,14 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
     ) -> dict[str, Any]:
-        by, intercept = self.loo_scoring, self._intercept
-        readout = decoded_as(self.decoding, readout, schema, by, intercept)
+        readout = decoded_as(
+            self.decoding,
+            readout,
+            schema,
+            self.loo_scoring,
+            intercept=self._intercept,
+            features=self._tries_features,
+        )
         return super()._solution_of(readout, schema, notes)
 
     def _hold(self, ledger: Ledger, like: Any = None) -> None:

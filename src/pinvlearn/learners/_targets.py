@@ -13,6 +13,7 @@ from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._validation import check_block_targets, check_classes
 from pinvlearn.readout.choose import corrected, corrected_by_target
 from pinvlearn.readout.decoding import Gains
+from pinvlearn.readout.likelihood import both
 from pinvlearn.readout.losses import class_temperature, label_temperature
 from pinvlearn.readout.scoring import (
     OwnScore,
@@ -21,7 +22,7 @@ from pinvlearn.readout.scoring import (
     squared_error_score,
     top_class_score,
 )
-from pinvlearn.readout.solve import Readout, decoded
+from pinvlearn.readout.solve import Readout, decoded, fitted_to_features
 from pinvlearn.summaries import Schema
 from pinvlearn.summaries.schema import weights_text
 
@@ -134,16 +135,11 @@ def _balanced(schema: Schema, totals: Array, right: Any) -> Any:
     counts = np.where(totals > 0.0, totals * np.count_nonzero(totals), np.inf) / totals.sum()
 
     def score(Y: Array, outputs: Array) -> Array:
-        of_class = moved_to(counts, Y)[_both(Y.T).argmax(axis=-1)]
+        of_class = moved_to(counts, Y)[both(Y.T).argmax(axis=-1)]
         score: Array = right(Y, outputs) / of_class[:, None]
         return score
 
     return score
-
-
-def _both(Y: Array) -> Array:
-    """Columns for both of two classes."""
-    return np.concatenate([-Y, Y], axis=-1) if Y.shape[-1] == 1 else Y
 
 
 def _own_score(function: Any, schema: Schema) -> OwnScore:
@@ -190,9 +186,12 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
 def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     """What follows from a classifier's solution."""
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
-    found["decoding_"] = "argmax" if readout.decoding is None else "logistic"
+    found["decoding_"] = "argmax" if readout.fitted is None else "features"
     if readout.decoding is not None:
         found |= {"decoding": readout.decoding, "undecoded": readout.undecoded}
+        found["decoding_"] = "logistic"
+    if readout.fitted is not None:
+        found["fitted"] = readout.fitted
     outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is not None and errors is not None and targets is not None:
         decoding = readout.decoding
@@ -203,7 +202,7 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         )
         if schema.task == "classes":
             chances = probabilities(outputs / found["temperature_"], schema)
-            found["loo_chances"] = np.sort(chances[_both(targets) > 0.0])
+            found["loo_chances"] = np.sort(chances[both(targets) > 0.0])
         found["loo_predictions_"] = one_column(outputs, schema)
         found["loo_error_"] = one_column(errors, schema)
     return found
@@ -220,19 +219,26 @@ DECODINGS = ("auto", "argmax", "logistic")
 
 
 def decoded_as(
-    value: str, readout: Readout, schema: Schema, loo_scoring: Any, intercept: bool
+    value: str,
+    readout: Readout,
+    schema: Schema,
+    loo_scoring: Any,
+    *,
+    intercept: bool,
+    features: bool,
 ) -> Readout:
     """The solution of a classifier with its outputs decoded as the parameter says.
 
-    "auto" asks where alpha was chosen by leave-one-out.  Squared error is of the outputs as they
-    are: it judges no decoding, and no score of it is one of decoded outputs.
+    "auto" asks where alpha was chosen by leave-one-out, and tries a fit to the features if
+    `features`.  Squared error is of the outputs as they are: it judges no decoding, and no score
+    of it is one of decoded outputs.
     """
     targets = readout.targets if schema.task == "classes" else None
     if targets is None:
-        if value == "logistic":
+        if value in ("logistic", "features"):
             lacks = "labels have none" if schema.task == "labels" else "no row was left out here"
             raise ValueError(
-                f'decoding="logistic" is fitted to the classes of rows left out, and {lacks}: sums '
+                f"decoding={value!r} is fitted to the classes of rows left out, and {lacks}: sums "
                 "of rows (partial_fit, forget, merge, fit_summary) and loo_scoring=None leave none "
                 'out. Set decoding="auto" or "argmax", or fit to rows.'
             )
@@ -240,11 +246,15 @@ def decoded_as(
     squared = loo_scoring == "mse"
     if value == "argmax" or (value == "auto" and (squared or len(readout.alphas) == 1)):
         return readout
-    counted = np.where(_both(targets) > 0.0, 1.0, 0.0)
+    counted = np.where(both(targets) > 0.0, 1.0, 0.0)
     totals = counted.sum(axis=0) if readout.weights is None else readout.weights @ counted
     scoring = scoring_of("log_loss" if squared else loo_scoring, schema, to_host(totals))
     assert scoring is not None
-    found = decoded(readout, scoring, intercept=intercept, always=value == "logistic")
+    found = readout
+    if value != "features":
+        found = decoded(readout, scoring, intercept=intercept, always=value == "logistic")
+    if value == "features" or (value == "auto" and features):
+        found = fitted_to_features(readout, found, scoring, always=value == "features")
     return replace(found, gains=Gains(0.0, found.gains.decided)) if squared else found
 
 
@@ -289,5 +299,5 @@ def probabilities(scaled: Array, schema: Schema) -> Array:
     if schema.task == "labels":
         one_by_one: Array = expit(2.0 * scaled)
         return one_by_one
-    together: Array = softmax(_both(scaled))
+    together: Array = softmax(both(scaled))
     return together

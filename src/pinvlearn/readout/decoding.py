@@ -16,22 +16,16 @@ The map is affine.  It can be taken into the coefficients, and whatever reads ou
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.device import home, moved_to
-from pinvlearn.readout.losses import SCALES, effective_rows, smoothing_of
+from pinvlearn.readout.likelihood import EXACT, Likelihood, both, centred
+from pinvlearn.readout.losses import SCALES
 from pinvlearn.readout.scoring import FOLDS, Scoring, dealt, judged, part_of
-
-MOST_STEPS, MOST_PRODUCTS = 50, 200
-EXACT, CLOSE = 1e-9, 1e-4
-"""Decrements, for each row, of the last of Newton's steps: what is left is about their square.  So
-the first is about the relative error of what is decoded; the second is to begin with."""
 
 ALIKE = 1e-6
 """Outputs whose spread is less than this part of them tell no classes apart."""
@@ -39,9 +33,6 @@ ALIKE = 1e-6
 MOST_WORK = 2**24
 """Rows times squared classes: where there are more, evenly spaced rows of each class are decoded.
 Some hundred products of so many entries take seconds."""
-
-ROUGH = 8
-"""Rows for each parameter with which Newton's steps begin, if there are more than twice as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,129 +94,68 @@ def judge(
     if intercept:
         share = np.minimum(w / weights.sum(), 0.5)
         F = F + (share / (1.0 - share))[:, None] * (targets - weights @ Y / weights.sum())
-    likelihood = _Likelihood.of(F, targets, w)
-    W = None if likelihood is None else likelihood.solved(EXACT)
-    found = None if likelihood is None or W is None else likelihood.decoding(W)
+    scaled = _Outputs.of(F, targets, w)
+    W = None if scaled is None else scaled.solved()
+    found = None if scaled is None or W is None else scaled.decoding(W)
     if found is None:
         return None
     folds, crossed = dealt(targets, classes=True), found(left_out)
     for fold in range(FOLDS):
         own, rest = folds == fold, folds != fold
-        part = _Likelihood.of(F[rest], targets[rest], w[rest])
-        by_others = None if part is None else part.decoding(part.solved(EXACT, W))
+        part = _Outputs.of(F[rest], targets[rest], w[rest])
+        by_others = None if part is None else part.decoding(part.solved(W))
         if by_others is not None:
             scale = found.temperature / by_others.temperature
             crossed[own] = by_others(left_out[own]) * scale
-    both = np.stack([left_out, crossed], axis=1)
-    verdict = judged(scoring, [part_of(scoring, targets, both, w)])
-    gain, without = (x[..., 1] - x[..., 0] for x in (verdict.scores, verdict.others))
-    error = np.sqrt((FOLDS - 1.0) * np.var(without))
+    gains, error = compared(scoring, targets, left_out, crossed, w)
     every_row = found(outputs)
     every_row[rows] = crossed
+    return Judged(found, every_row, gains, bool(gains.score > error))
+
+
+def compared(
+    scoring: Scoring, Y: Array, before: Array, after: Array, weights: Array
+) -> tuple[Gains, float]:
+    """What other left-out outputs of the same rows gain, and the standard error of the score's."""
+    verdict = judged(scoring, [part_of(scoring, Y, np.stack([before, after], axis=1), weights)])
+    gain, without = (x[..., 1] - x[..., 0] for x in (verdict.scores, verdict.others))
     decided = verdict.decided.sum(axis=0)
     gains = Gains(float(gain), float(decided[1] - decided[0]))
-    return Judged(found, every_row, gains, bool(gain > error))
+    return gains, float(np.sqrt((FOLDS - 1.0) * np.var(without)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Likelihood:
-    """The smoothed likelihood of classes, given outputs with a row of ones, and the prior.
+class _Outputs:
+    """The likelihood of classes given outputs, in units of their spread about their mean."""
 
-    Two classes have two outputs here, one the other's negative.  Parameters W are (k, k + 1), the
-    offsets being last.  Classes come first, so that sums over them are sums of whole arrays.
-    """
-
-    H: Array
-    T: Array
-    weights: Array
+    likelihood: Likelihood
     mean: Array
     unit: float
     pair: bool
 
     @classmethod
-    def of(cls, F: Array, Y: Array, weights: Array) -> _Likelihood | None:
+    def of(cls, F: Array, Y: Array, weights: Array) -> _Outputs | None:
         """Of outputs for ±1 targets; None where all outputs are alike, or not all are finite."""
-        pair = F.shape[1] == 1
-        if pair:
-            F, Y = np.hstack([-F, F]), np.hstack([-Y, Y])
-        shares, n, k = weights / weights.sum(), effective_rows(weights), F.shape[1]
+        pair, F, Y = F.shape[1] == 1, both(F), both(Y)
+        shares = weights / weights.sum()
         with np.errstate(over="ignore", invalid="ignore"):
             mean = shares @ F
             unit = float(np.sqrt((shares @ np.square(F - mean)).mean()))
         if not (np.isfinite(unit) and unit > ALIKE * np.abs(mean).max()):
             return None
-        smoothing = smoothing_of(n, k)
-        T = smoothing + (1.0 - k * smoothing) * (Y.T > 0.0)
-        H = np.vstack([(F - mean).T / unit, np.ones((1, len(F)))])
-        return cls(H, T, shares * n, mean, unit, pair)
+        likelihood = Likelihood.of((F - mean) / unit, Y, weights, 1.0, around=True)
+        return cls(likelihood, mean, unit, pair)
 
-    @cached_property
-    def toward(self) -> Array:
-        """I, less what changes all outputs alike and so no probability."""
-        k = len(self.T)
-        return np.hstack([np.eye(k) - 1.0 / k, np.zeros((k, 1))])
-
-    def scale(self, W: Array) -> float:
-        """s, of the part of W that is s·I."""
-        return float(np.vdot(W, self.toward)) / (len(W) - 1.0)
-
-    def penalty(self, W: Array) -> Array:
-        """The gradient of the prior: D, the part of W that is not a scale or an offset."""
-        D = W - self.scale(W) * self.toward
-        D[:, -1] = 0.0
-        return D
-
-    def at(self, W: Array) -> tuple[float, Array]:
-        """Minus the log-likelihood and the prior's, and the probabilities."""
-        P = W @ self.H
-        P -= P.max(axis=0)
-        right = np.einsum("ij,ij->j", self.T, P)
-        np.exp(P, out=P)
-        total = P.sum(axis=0)
-        P /= total
-        loss = self.weights @ (np.log(total) - right)
-        return float(loss + 0.5 * np.vdot(W, self.penalty(W))), P
-
-    def solved(self, tol: float, start: Array | None = None) -> Array:
-        """The maximum, by Newton's steps from conjugate gradients.
-
-        They are preconditioned by the curvature of each class by itself.  O(n k³) for each step,
-        which is that of k products with the curvature.
-        """
-        every = self.H.shape[1] // (ROUGH * self.toward.size)
-        if start is None and every > 1:
-            H, T, w = (part[..., ::every] for part in (self.H, self.T, self.weights))
-            start = replace(self, H=H, T=T, weights=w).solved(CLOSE, self.toward)
-        W = self.toward if start is None else start
-        Hw, n = (self.H * self.weights).T, float(self.weights.sum())
-        ridge = np.diag(np.append(np.ones(len(W)), 1e-9 * n))
-        loss, P = self.at(W)
-        for _ in range(MOST_STEPS):
-
-            def curved(V: Array, P: Array = P) -> Array:
-                Q = V @ self.H
-                Q *= P
-                Q -= P * Q.sum(axis=0)
-                return _centred(Q @ Hw) + self.penalty(V)
-
-            downhill = _centred((self.T - P) @ Hw) - self.penalty(W)
-            own = np.stack([(self.H * (p * (1.0 - p))) @ Hw for p in P])
-            step, decrement = _conjugate(curved, np.linalg.inv(own + ridge), downhill, n)
-            for size in np.logspace(0.0, -20.0, 21, base=2.0):
-                there, P = self.at(W + size * step)
-                if there <= loss - 1e-4 * size * decrement + 1e-13 * abs(loss):
-                    break
-            W, loss = W + size * step, there
-            if not decrement > tol * n:
-                break
-        return W
+    def solved(self, start: Array | None = None) -> Array:
+        """The parameters of the maximum."""
+        return self.likelihood.solved(EXACT, start)
 
     def decoding(self, W: Array) -> Decoding | None:
         """The map of outputs as they were, in units of the scale; None if that is nothing.
 
         All outputs of a row may be moved alike: their sum is left as it was.
         """
-        k, scale, W = len(W), self.scale(W), _centred(W)
+        k, scale, W = len(W), self.likelihood.scale(W), centred(W)
         if not scale > SCALES[0] * self.unit:
             return None
         matrix, temperature = W[:, :k].T / scale + 1.0 / k, self.unit / scale
@@ -234,37 +164,3 @@ class _Likelihood:
         if self.pair:  # half the difference of the two
             return Decoding(np.ones((1, 1)), (offset[1:] - offset[:1]) / 2.0, temperature)
         return Decoding(matrix, offset, temperature)
-
-
-def _centred(W: Array) -> Array:
-    """Less what changes all classes alike, which is nothing but rounding where it may not be."""
-    centred: Array = W - W.mean(axis=0)
-    return centred
-
-
-def _conjugate(
-    curved: Callable[[Array], Array], inverse: Array, downhill: Array, n: float
-) -> tuple[Array, float]:
-    """A step to where the gradient vanishes, and its decrement: twice what it should gain.
-
-    The nearer the end, the more exactly.
-    """
-    step, rest = np.zeros_like(downhill), downhill
-    nearer = np.einsum("ki,kij->kj", rest, inverse)
-    direction, length = nearer, float(np.vdot(rest, nearer))
-    enough = length * min(1e-2, length / n)
-    for _ in range(MOST_PRODUCTS):
-        if not length > enough:
-            break
-        product = curved(direction)
-        curvature = float(np.vdot(direction, product))
-        if not curvature > 0.0:  # none that floats hold; the caller shortens the step
-            step = step if step.any() else direction
-            break
-        along = length / curvature
-        step = step + along * direction
-        rest = rest - along * product
-        nearer = np.einsum("ki,kij->kj", rest, inverse)
-        before, length = length, float(np.vdot(rest, nearer))
-        direction = nearer + (length / before) * direction
-    return step, float(np.vdot(step, downhill))

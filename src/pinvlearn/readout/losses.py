@@ -9,6 +9,10 @@ is fitted to smoothed targets, as by Platt (1999), with half a row more that is 
 that is wrong (Krichevsky and Trofimov 1981): by n rows a row is thought to be of another class than
 its own with probability (1/2)/(n + 1), which the others share.  Half a row for each class would
 expect more errors the more classes there are.
+
+That counts rows, and not how clearly they were told apart.  Where the margins of the rows, output
+of the own class less the largest other, lie far above zero beside their spread, the probability is
+that of a margin below zero, given theirs (`wrong_side`), if that is less.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import scipy.special
 
 from pinvlearn._core.arrays import Array, IntArray
-from pinvlearn._core.device import is_device, to_host
+from pinvlearn._core.device import home, is_device, moved_to, to_host
 
 SCALES = (1e-3, 1e3)
 """Where 1/temperature is looked for; outputs are of the order of 1."""
@@ -34,6 +39,10 @@ FEW_ROWS = 500
 them then take a step or two."""
 
 MOST_STEPS = 30
+
+SUREST = 0.01
+"""Margins may make a wrong row so many times less probable than their number does: rows that were
+copied have margins without spread."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,22 @@ def smoothing_of(n: float, k: int) -> float:
     return 0.5 / ((n + 1.0) * (k - 1.0))
 
 
+def wrong_side(margins: Array, weights: Array) -> Array:
+    """How probable a row's margin is thought to be below zero, by the margins (..., rows) of some.
+
+    The smaller of what their number and their distribution say.  The latter is Student's, of a new
+    one given their mean and spread; with half the degrees of freedom that normal ones would have,
+    since few rows do not show the tails of margins.
+    """
+    n, shares = effective_rows(weights), weights / weights.sum()
+    by_number = smoothing_of(n, 2)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = margins @ shares
+        spread = np.sqrt(np.square(margins - mean[..., None]) @ shares * (n + 1.0) / (n - 1.0))
+        far = scipy.special.stdtr(0.5 * (n - 1.0), to_host(-mean / spread))
+    return np.clip(np.nan_to_num(far, nan=by_number), SUREST * by_number, by_number)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassGaps:
     """Distances of the outputs of each class, and of the right one, from the largest.
@@ -98,17 +123,19 @@ class ClassGaps:
 
     each: Array
     own: Array
-    smoothing: float
+    smoothing: Array
 
     @classmethod
-    def of(cls, Y: Array, outputs: Array, n: float) -> ClassGaps:
-        """Of targets (rows, k) and outputs (k, candidates, rows), smoothed as for n rows."""
+    def of(cls, Y: Array, outputs: Array, weights: Array) -> ClassGaps:
+        """Of targets (rows, k) and outputs (k, candidates, rows)."""
         each = outputs.max(axis=0) - outputs
         if is_device(each):
             own = (each * (Y.max(axis=-1) == Y.T)[:, None]).sum(axis=0)
         else:
             own = np.ascontiguousarray(each[Y.argmax(axis=-1), :, np.arange(len(Y))].T)
-        return cls(each, own, smoothing_of(n, len(each)))
+        others = np.where((Y.T > 0.0)[:, None], np.inf, each)
+        wrong = wrong_side(others.min(axis=0) - own, weights)
+        return cls(each, own, moved_to(wrong / (len(each) - 1.0), home(each))[:, None])
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
@@ -136,12 +163,13 @@ class PairGaps:
     """
 
     right: Array
-    smoothing: float
+    smoothing: Array
 
     @classmethod
-    def of(cls, Y: Array, outputs: Array, n: float) -> PairGaps:
-        """Of targets (rows, t) and outputs (t, candidates, rows), smoothed as for n rows."""
-        return cls(2.0 * Y.T[:, None] * outputs, smoothing_of(n, 2))
+    def of(cls, Y: Array, outputs: Array, weights: Array) -> PairGaps:
+        """Of targets (rows, t) and outputs (t, candidates, rows)."""
+        right = 2.0 * Y.T[:, None] * outputs
+        return cls(right, moved_to(wrong_side(right, weights), home(right))[..., None])
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
@@ -154,7 +182,7 @@ class PairGaps:
             (scale[:, None] * own + loss).sum(axis=0),
             (own - mean).sum(axis=0),
             (mean * (size - mean)).sum(axis=0),
-            self.smoothing * self.right.sum(axis=0),
+            (self.smoothing * self.right).sum(axis=0),
         )
 
     def rows(self, which: IntArray | slice) -> PairGaps:
@@ -162,10 +190,10 @@ class PairGaps:
         return replace(self, right=self.right[..., which])
 
 
-def gaps_of(Y: Array, outputs: Array, n: float, *, labels: bool) -> Gaps:
+def gaps_of(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> Gaps:
     """The distances that belong to ±1 targets: one column for two classes, else one for each."""
     kind = PairGaps if labels or Y.shape[1] == 1 else ClassGaps
-    return kind.of(Y, outputs, n)
+    return kind.of(Y, outputs, weights)
 
 
 def effective_rows(weights: Array) -> float:
@@ -241,7 +269,7 @@ def _temperature(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> f
 
 def _fitted(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> tuple[Array, Losses]:
     """The best scale, and the losses there."""
-    gaps = gaps_of(Y, outputs.T[:, None], effective_rows(weights), labels=labels)
+    gaps = gaps_of(Y, outputs.T[:, None], weights, labels=labels)
     scale, found = best_scales(gaps, weights, 1)
     for _ in range(2):  # from a part in fifty to eight digits
         scale = scale + _step(scale, found, weights)

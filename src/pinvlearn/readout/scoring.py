@@ -16,7 +16,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, c_ordered, indicators, slices
 from pinvlearn._core.device import home, is_device, moved_to, to_host
-from pinvlearn.readout.losses import best_scales, effective_rows, gaps_of, step_from
+from pinvlearn.readout.losses import best_scales, gaps_of, step_from
 
 FOLDS = 5
 """As many parts are rows dealt into, to choose by some and judge by others."""
@@ -335,11 +335,11 @@ def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
     dealt = np.zeros((FOLDS, m))
     dealt[held.folds, np.arange(m)] = to_host(w)
     scores, others, here = np.empty(candidates), *np.empty((2, FOLDS, candidates))
-    weight, n = dealt.sum(axis=1)[:, None], effective_rows(w)
+    weight = dealt.sum(axis=1)[:, None]
     on_device, w_total = is_device(held.outputs), float(w.sum())
     at_a_time, dealt = MOST_OUTPUTS if on_device else CHUNK, moved_to(dealt, home(held.outputs))
     for columns in slices(0, candidates, max(at_a_time // (m * t), 1)):
-        gaps = gaps_of(held.Y, held.outputs[:, which[columns]], n, labels=labels)
+        gaps = gaps_of(held.Y, held.outputs[:, which[columns]], w, labels=labels)
         scale, found = best_scales(gaps, w, columns.stop - columns.start)
         with np.errstate(over="ignore", invalid="ignore"):
             loss, slope, curvature, smoothed = (to_host(dealt @ part.T) for part in found)

@@ -128,7 +128,12 @@ class DeviceArray(NDArrayOperatorsMixin):
             if x.dtype == np.float16 or x.dtype.kind not in "fiub":
                 raise TypeError(f"arrays of {x.dtype} do not go to {device_name(self)}.")
             # a copy of its own, also where the device is the host; torch knows no negative steps
-            return self.xp.asarray(np.array(x, order="C"), device=self.data.device)
+            own = np.array(x, order="C")
+            if library_of(self.data) == "torch" and self.data.device.type == "cuda":
+                # from ordinary memory the copy would first wait for all work of the card
+                pinned = sys.modules["torch"].from_numpy(own).pin_memory()
+                return pinned.to(self.data.device, non_blocking=True)
+            return self.xp.asarray(own, device=self.data.device)
         return x
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> DeviceArray:

@@ -1,0 +1,201 @@
+"""Scores of classes fitted to the features themselves, by logistic regression.
+
+Least squares asks rows that lie far on their own side to come back, which moves the planes between
+classes.  Where features are few, logistic regression on them is worth up to two points of accuracy;
+where they are many, as those of a hidden layer, it is worth nothing and costs much, so `affordable`
+says where it is tried.
+
+The prior is normal, of the same precision λ for all features: they are taken as they are, as a
+ridge takes them.  λ is found by walking along decades while five folds of the rows, each predicted
+by the others, are predicted better.  The logits of the λ that were tried are averaged with weights
+exp(-loss of all rows): with few rows the folds hardly tell neighbours apart, and with many one
+takes it all (Gelfand 1996; stacking by left-out likelihood).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array, IntArray, slices
+from pinvlearn._core.factoring import eigh
+from pinvlearn.readout.likelihood import CLOSE, EXACT, Likelihood, both, centred
+from pinvlearn.readout.scoring import FOLDS, dealt
+
+MOST_WORK, MOST_ENTRIES = 2**22, 2**24
+"""Rows times directions times classes, of which some hundred products are made, and entries of the
+features, up to which this is tried: a second or two."""
+
+CHOOSING = 1000
+"""Rows by which λ is chosen, if there are more; it is a property of the features, not of n."""
+
+RIDGES = tuple((10.0 ** np.arange(-3.0, 5.0)).tolist())
+FIRST = 1.0
+"""λ, where the squared length of a row is 1 in the mean, and where the walk begins."""
+
+PANEL = 2**12
+"""Columns of few rows that are centred at a time, so that there is no second array of all."""
+
+SHARE = 1e-3
+"""Averaged are those whose weight is at least this part of the largest."""
+
+
+class Direct(NamedTuple):
+    """Coefficients (p, t) and intercepts (t,), and what each fold is predicted by the others.
+
+    Outputs are logits: half the difference of two classes, which have one column.
+    """
+
+    coef: Array
+    intercept: Array
+    crossed: Array
+
+
+def affordable(n: int, p: int, k: int) -> bool:
+    """Whether a fit to n rows of p features and k classes is little work."""
+    return n * p <= MOST_ENTRIES and n * min(n, p) * k <= MOST_WORK
+
+
+def fit_direct(H: Array, Y: Array, weights: Array) -> Direct | None:
+    """The fit to features (n, p) for ±1 targets of rows with positive weights.
+
+    None where all rows are alike, or too large to be squared.
+    """
+    rows = _Rows.of(H, weights)
+    if rows is None:
+        return None
+    every = -(-len(Y) // CHOOSING)
+    some = np.sort(np.lexsort(Y.T)[::every])
+    tried = _Folds.of(rows.X[some], both(Y)[some], weights[some]).walked()
+    least = min(trial.loss for trial in tried.values())
+    shares = {ridge: np.exp(least - trial.loss) for ridge, trial in tried.items()}
+    shares = {ridge: share for ridge, share in shares.items() if share >= SHARE}
+    folds = _Folds.of(rows.X, both(Y), weights)
+    W, crossed = np.zeros_like(folds.every.toward), np.zeros_like(folds.every.T)
+    for ridge, share in shares.items():
+        trial = folds.at(ridge, EXACT, tried[ridge].Ws)
+        W += share * folds.whole(ridge, trial.Ws)
+        crossed += share * trial.crossed
+    W, crossed = (_outputs(centred(part).T / sum(shares.values())) for part in (W, crossed))
+    coef = rows.back(W[:-1])
+    return Direct(coef, W[-1] - rows.mean @ coef, crossed)
+
+
+def _outputs(logits: Array) -> Array:
+    """Half the difference of two classes, else one for each."""
+    if logits.shape[1] > 2:
+        return logits
+    half: Array = (logits[:, 1:] - logits[:, :1]) / 2.0
+    return half
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows Z about their mean, in units of their length, along their own span if that is less.
+
+    `X` is Z/unit or, of fewer rows than features, its coordinates; coefficients of these, times
+    `span` and Zᵀ, are those of the features.
+    """
+
+    X: Array
+    H: Array
+    mean: Array
+    unit: float
+    span: Array | None = None
+
+    @classmethod
+    def of(cls, H: Array, weights: Array) -> _Rows | None:
+        (n, p), shares = H.shape, weights / weights.sum()
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = shares @ H
+            if n >= p:
+                Z = H - mean
+                unit = float(np.sqrt(shares @ np.einsum("ij,ij->i", Z, Z)))
+                known = np.isfinite(unit) and unit > 0.0
+                return cls(Z / unit, H, mean, unit) if known else None
+            K = np.zeros((n, n))
+            for columns in slices(0, p, PANEL):
+                Z = H[:, columns] - mean[columns]
+                K += Z @ Z.T
+            unit = float(np.sqrt(shares @ np.diagonal(K)))
+        if not (np.isfinite(unit) and unit > 0.0):
+            return None
+        values, U = eigh(K)
+        kept = values > n * np.finfo(np.float64).eps * values.max()
+        U, roots = U[:, kept], np.sqrt(values[kept])
+        return cls(U * (roots / unit), H, mean, unit, U / roots)
+
+    def back(self, slopes: Array) -> Array:
+        """Coefficients of the features."""
+        slopes = slopes / self.unit
+        if self.span is None:
+            return slopes
+        by_rows, coef = self.span @ slopes, np.empty((len(self.mean), slopes.shape[1]))
+        for columns in slices(0, len(coef), PANEL):
+            coef[columns] = (self.H[:, columns] - self.mean[columns]).T @ by_rows
+        return coef
+
+
+class _Trial(NamedTuple):
+    """Parameters of each fold's others, logits (k, n) by them, and the loss of all rows."""
+
+    Ws: list[Array]
+    crossed: Array
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """The likelihood of all rows, and of those outside of each fold."""
+
+    every: Likelihood
+    others: list[Likelihood]
+    folds: IntArray
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, weights: Array) -> _Folds:
+        """Of rows and ±1 targets with a column for each class."""
+        folds = dealt(Y, classes=True)
+
+        def of_rows(which: Any) -> Likelihood:
+            return Likelihood.of(X[which], Y[which], weights[which], FIRST, around=False)
+
+        others = [of_rows(folds != fold) for fold in range(FOLDS)]
+        return cls(of_rows(folds >= 0), others, folds)
+
+    def at(self, ridge: float, tol: float, starts: list[Array] | None) -> _Trial:
+        """Every fold predicted by the others."""
+        crossed, Ws = np.empty(self.every.T.shape), []
+        for fold, rest in enumerate(self.others):
+            start = None if starts is None else starts[fold]
+            Ws.append(replace(rest, ridge=ridge).solved(tol, start))
+            own = self.folds == fold
+            crossed[:, own] = Ws[-1] @ self.every.H[:, own]
+        return _Trial(Ws, crossed, self._loss(crossed))
+
+    def whole(self, ridge: float, starts: list[Array]) -> Array:
+        """The parameters by all rows."""
+        return replace(self.every, ridge=ridge).solved(EXACT, np.mean(starts, axis=0))
+
+    def walked(self) -> dict[float, _Trial]:
+        """Trials by ridge, until both neighbours of the best are worse."""
+        tried: dict[float, _Trial] = {}
+        at = RIDGES.index(FIRST)
+        starts: list[Array] | None = None
+        while True:
+            for number in (at, at - 1, at + 1):
+                if 0 <= number < len(RIDGES) and RIDGES[number] not in tried:
+                    tried[RIDGES[number]] = self.at(RIDGES[number], CLOSE, starts)
+                    starts = tried[RIDGES[at]].Ws
+            best = RIDGES.index(min(tried, key=lambda ridge: tried[ridge].loss))
+            if best == at:
+                return tried
+            at = best
+
+    def _loss(self, logits: Array) -> float:
+        """Minus the log-likelihood of all rows, smoothed as their targets are."""
+        L = logits - logits.max(axis=0)
+        right = np.einsum("ij,ij->j", self.every.T, L)
+        return float(self.every.weights @ (np.log(np.exp(L).sum(axis=0)) - right))

@@ -1,0 +1,164 @@
+"""Multinomial logistic regression: the smoothed likelihood of classes and its maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pinvlearn._core.arrays import Array
+from pinvlearn.readout.losses import effective_rows, smoothing_of
+
+MOST_STEPS, MOST_PRODUCTS = 50, 200
+EXACT, CLOSE = 1e-9, 1e-4
+"""Decrements, for each row, of the last of Newton's steps: what is left is about their square.  So
+the first is about the relative error of what is found; the second is to begin with."""
+
+ROUGH = 8
+"""Rows for each parameter with which Newton's steps begin, if there are more than twice as many."""
+
+
+def both(outputs: Array) -> Array:
+    """Outputs, or ±1 targets, of all classes: two of them have one column, the second's."""
+    return np.concatenate([-outputs, outputs], axis=1) if outputs.shape[1] == 1 else outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The likelihood of classes given features with a row of ones, and a normal prior.
+
+    Targets are smoothed as for the temperature (`losses`).  Parameters W are (k, p + 1), the
+    offsets being last and free.  Classes come first, so that sums over them are sums of whole
+    arrays.
+
+    Attributes
+    ----------
+    H : array of shape (p + 1, n)
+    T : array of shape (k, n)
+        Probabilities of the classes that rows are thought to have.
+    weights : array of shape (n,)
+        They sum to the effective number of rows.
+    ridge : float
+        Precision of the prior.
+    around : bool
+        The prior is about the multiple of one output for each class (p = k) that suits best,
+        instead of about zero.
+    """
+
+    H: Array
+    T: Array
+    weights: Array
+    ridge: float
+    around: bool = False
+
+    @classmethod
+    def of(cls, F: Array, Y: Array, weights: Array, ridge: float, around: bool) -> Likelihood:
+        """Of features (n, p) and ±1 targets with a column for each class."""
+        n, k = effective_rows(weights), Y.shape[1]
+        smoothing = smoothing_of(n, k)
+        T = smoothing + (1.0 - k * smoothing) * (Y.T > 0.0)
+        H = np.vstack([F.T, np.ones((1, len(F)))])
+        return cls(H, T, weights * (n / weights.sum()), ridge, around)
+
+    def part(self, which: Array | slice) -> Likelihood:
+        """The same of some of the rows."""
+        H, T, w = (of_rows[..., which] for of_rows in (self.H, self.T, self.weights))
+        return replace(self, H=H, T=T, weights=w)
+
+    @cached_property
+    def toward(self) -> Array:
+        """What the prior is about: zero, or I less what changes all outputs alike."""
+        k = len(self.T)
+        if not self.around:
+            return np.zeros((k, len(self.H)))
+        return np.hstack([np.eye(k) - 1.0 / k, np.zeros((k, 1))])
+
+    def scale(self, W: Array) -> float:
+        """s, of the part of W that is s·I."""
+        return float(np.vdot(W, self.toward)) / (len(W) - 1.0)
+
+    def penalty(self, W: Array) -> Array:
+        """The gradient of the prior: of the part of W that is not a scale or an offset."""
+        D = self.ridge * (W - self.scale(W) * self.toward)
+        D[:, -1] = 0.0
+        return D
+
+    def at(self, W: Array) -> tuple[float, Array]:
+        """Minus the log-likelihood and the prior's, and the probabilities."""
+        P = W @ self.H
+        P -= P.max(axis=0)
+        right = np.einsum("ij,ij->j", self.T, P)
+        np.exp(P, out=P)
+        total = P.sum(axis=0)
+        P /= total
+        loss = self.weights @ (np.log(total) - right)
+        return float(loss + 0.5 * np.vdot(W, self.penalty(W))), P
+
+    def solved(self, tol: float, start: Array | None = None) -> Array:
+        """The maximum, by Newton's steps from conjugate gradients.
+
+        They are preconditioned by the mean curvature of the classes, each by itself.  O(n·p² + p³)
+        for each step, and O(n·k·p) for each of some products with the curvature.
+        """
+        every = self.H.shape[1] // (ROUGH * self.toward.size)
+        if start is None and every > 1:
+            start = self.part(slice(None, None, every)).solved(CLOSE, self.toward)
+        W = self.toward if start is None else start
+        Hw, n = (self.H * self.weights).T, float(self.weights.sum())
+        ridge = np.diag(np.append(np.full(len(self.H) - 1, self.ridge), 1e-9 * n))
+        loss, P = self.at(W)
+        for _ in range(MOST_STEPS):
+
+            def curved(V: Array, P: Array = P) -> Array:
+                Q = V @ self.H
+                Q *= P
+                Q -= P * Q.sum(axis=0)
+                return centred(Q @ Hw) + self.penalty(V)
+
+            downhill = centred((self.T - P) @ Hw) - self.penalty(W)
+            mean = (self.H * (P * (1.0 - P)).mean(axis=0)) @ Hw
+            step, decrement = _conjugate(curved, np.linalg.inv(mean + ridge), downhill, n)
+            for size in np.logspace(0.0, -20.0, 21, base=2.0):
+                there, P = self.at(W + size * step)
+                if there <= loss - 1e-4 * size * decrement + 1e-13 * abs(loss):
+                    break
+            W, loss = W + size * step, there
+            if not decrement > tol * n:
+                break
+        return W
+
+
+def centred(W: Array) -> Array:
+    """Less what changes all classes alike, which is nothing but rounding where it may not be."""
+    found: Array = W - W.mean(axis=0)
+    return found
+
+
+def _conjugate(
+    curved: Callable[[Array], Array], inverse: Array, downhill: Array, n: float
+) -> tuple[Array, float]:
+    """A step to where the gradient vanishes, and its decrement: twice what it should gain.
+
+    The nearer the end, the more exactly.
+    """
+    step, rest = np.zeros_like(downhill), downhill
+    nearer = rest @ inverse
+    direction, length = nearer, float(np.vdot(rest, nearer))
+    enough = length * min(1e-2, length / n)
+    for _ in range(MOST_PRODUCTS):
+        if not length > enough:
+            break
+        product = curved(direction)
+        curvature = float(np.vdot(direction, product))
+        if not curvature > 0.0:  # none that floats hold; the caller shortens the step
+            step = step if step.any() else direction
+            break
+        along = length / curvature
+        step = step + along * direction
+        rest = rest - along * product
+        nearer = rest @ inverse
+        before, length = length, float(np.vdot(rest, nearer))
+        direction = nearer + (length / before) * direction
+    return step, float(np.vdot(step, downhill))

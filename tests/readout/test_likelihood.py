@@ -1,0 +1,56 @@
+"""The maximum of the smoothed likelihood, beside scikit-learn's logistic regression."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from pinvlearn.readout import likelihood
+from pinvlearn.readout.likelihood import EXACT, Likelihood, both, centred
+
+
+def rows_of(n, p, k, seed=0):
+    """Features and ±1 targets with a column for each class."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    codes = (X[:, :k] + rng.standard_normal((n, k))).argmax(axis=1)
+    return X, codes, np.where(codes[:, None] == np.arange(k), 1.0, -1.0)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("ridge", [0.1, 10.0])
+def test_without_smoothing_it_is_logistic_regression(k, ridge, monkeypatch):
+    monkeypatch.setattr(likelihood, "smoothing_of", lambda n, k: 0.0)
+    X, codes, Y = rows_of(150, 6, k)
+    w = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    w *= w.sum() / np.sum(w**2)  # they then sum to the effective number of rows
+    W = Likelihood.of(X, Y, w, ridge, around=False).solved(EXACT)
+    # of two classes scikit-learn has one logit, the difference of ours, of twice the penalty
+    peer = LogisticRegression(C=(2.0 if k == 2 else 1.0) / ridge, tol=1e-10, max_iter=10_000)
+    peer.fit(X, codes, sample_weight=w)
+    coef, intercept = (W[1:] - W[:1] if k == 2 else W - W.mean(axis=0))[:, :-1], W[:, -1]
+    offset = intercept[1:] - intercept[:1] if k == 2 else intercept - intercept.mean()
+    theirs = peer.intercept_ if k == 2 else peer.intercept_ - peer.intercept_.mean()
+    # the peer ends at gradients of 1e-10, and its loss curves by at least the ridge
+    np.testing.assert_allclose(coef, peer.coef_, atol=1e-6)
+    np.testing.assert_allclose(offset, theirs, atol=1e-6)
+
+
+def test_many_rows_begin_with_few_of_them():
+    X, _, Y = rows_of(2000, 3, 3)
+    every = Likelihood.of(X, Y, np.ones(len(X)), 1.0, around=False)
+    begun, from_nothing = (
+        centred(W) for W in (every.solved(EXACT), every.solved(EXACT, every.toward))
+    )
+    np.testing.assert_allclose(begun, from_nothing, atol=1e-7)
+
+
+def test_two_classes_of_one_column():
+    assert both(np.ones((4, 1))).tolist() == [[-1.0, 1.0]] * 4
+    assert both(np.ones((4, 3))).shape == (4, 3)
+
+
+def test_a_step_without_curvature_is_the_preconditioned_gradient():
+    downhill, inverse = np.array([[1.0, -2.0], [-1.0, 2.0]]), 0.5 * np.eye(2)
+    step, decrement = likelihood._conjugate(np.zeros_like, inverse, downhill, 10.0)
+    np.testing.assert_array_equal(step, 0.5 * downhill)
+    assert decrement == pytest.approx(5.0)
