@@ -112,12 +112,18 @@ def test_positive_numbers():
         v.check_positive("x", 0.0)
 
 
-@pytest.mark.parametrize("value", [-1, 0.5, "3"])
+@pytest.mark.parametrize("value", [-1, 0.5, "3", True])
 def test_counts(value):
     with pytest.raises(ValueError, match=r"x=.*integer of at least 0"):
         v.check_count("x", value)
     assert v.check_count("x", None) is None
     assert v.check_count("x", np.int32(4)) == 4
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, "0.9", None, np.nan])
+def test_coverage(value):
+    with pytest.raises(ValueError, match=r"coverage=.* must lie strictly between 0 and 1"):
+        v.check_coverage(value)
 
 
 def test_choices_are_listed():
@@ -250,7 +256,14 @@ class TestSymmetric:
             v.check_symmetric(K.astype(float) + 1e-12)
 
     def test_kernel_matrices_that_do_not_fit(self, monkeypatch):
-        monkeypatch.setattr(v, "available_memory", lambda: 800)
+        monkeypatch.setattr(v.memory, "available_memory", lambda: 800)
         v.check_kernel_memory(10, 8.0, np.empty(10))
         with pytest.raises(MemoryError, match="11 rows need a kernel matrix.*rpcholesky"):
             v.check_kernel_memory(11, 8.0, np.empty(11))
+
+
+def test_masked_entries_are_not_taken_for_known_ones():
+    A = np.ma.masked_array(np.eye(3), np.eye(3, dtype=bool))
+    with pytest.raises(ValueError, match="A has masked entries. .*partial_svd"):
+        v.check_matrix(A)
+    np.testing.assert_array_equal(v.check_matrix(np.ma.masked_array(np.eye(3))), np.eye(3))

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 import pinvlearn
 from attacks.forks import Case
 from commands import COMMAND
-from pinvlearn import _validation
 from pinvlearn._core.machine import available_memory
+from pinvlearn._validation import memory
 
 RNG = np.random.default_rng(0)
 RANDOM = random.Random(0)
@@ -282,8 +282,8 @@ def container_cases(folder: Path, limits: tuple[int, ...]) -> Iterator[Case]:
 
     def attempt(root: Path, door: str, left: int) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        _validation.available_memory = partial(available_memory, root)
-        _validation.ALWAYS_THERE = 0
+        memory.available_memory = partial(available_memory, root)
+        memory.ALWAYS_THERE = 0
         try:
             DOORS[door]()
             said = ""

@@ -195,6 +195,46 @@ def test_ids_are_carried_into_predictions_as_they_are_written(frame) -> None:
     assert said.stdout.startswith("code,a,prediction\n00000,")
 
 
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%m-%d-%y", "%Y%m%d"])
+def test_all_dates_of_a_column_are_read_in_one_order(form) -> None:
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(0, 400, 3), unit="D")
+    frame = pd.DataFrame({"when": days.strftime(form), "y": np.arange(len(days))})
+    frame.to_csv("t.csv", index=False)
+    args = ("--target", "y", "--date", "when", "--model", "linear", "--alpha", 1e-9)
+    ok("fit", "t.csv", *args, "--task", "regression")
+    early = frame[days.day <= 12]  # of which the order cannot be told, but is known
+    early.to_csv("new.csv", index=False)
+    ok("predict", "model.skops", "new.csv", "-o", "p.csv")
+    # a line but for the ranks that go beside it; a date with day and month changed is 30 days off
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], early["y"], atol=1e-3)
+
+
+def test_dates_whose_order_cannot_be_told_are_refused(frame) -> None:
+    def message(*dates):
+        frame["when"] = np.resize(dates, ROWS)
+        frame.to_csv("t.csv", index=False)
+        return fails(1, "fit", "t.csv", "--target", "kind", "--date", "when")
+
+    assert "such as '01/02/2024', and none tells" in message("01/02/2024", "01/03/2024")
+    assert "'13/02/2024', which begins with the day" in message("13/02/2024", "02/13/2024")
+
+
+def test_dates_in_another_order_than_those_of_the_fit_are_refused(frame) -> None:
+    frame["when"] = np.resize(["13/02/2024", "01/03/2024"], ROWS)
+    fit(frame, "--date", "when")
+    frame.assign(when="02/13/2024").to_csv("new.csv", index=False)
+    message = fails(1, "predict", "model.skops", "new.csv")
+    assert "'02/13/2024', and the dates of the fit begin with the day" in message
+
+
+def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base) -> None:
+    frame["kind"] = [f"{value:.3f}".replace(".", ",") for value in base]
+    frame.to_csv("t.csv", index=False, sep=";")
+    message = fails(1, "fit", "t.csv", "--target", "kind")
+    assert "the target 'kind' holds numbers with ','" in message
+    assert "--decimal ," in message
+
+
 def test_numbers_as_categories(frame) -> None:
     frame["size"] = np.where(frame["kind"] == "high", 2, 7)
     frame.loc[3, "size"] = np.nan
@@ -225,6 +265,15 @@ def test_repeated_names_are_said() -> None:
     Path("t.csv").write_text("\n".join(["a,a,kind", *rows]))
     result = ok("fit", "t.csv", "--target", "kind", *SMALL)
     assert "repeated column names: a (2 times); the later ones are called NAME.1" in result.stderr
+
+
+def test_a_first_line_of_values_is_said() -> None:
+    rows = [f"{i % 7},-{i % 5}.5,{'x' if i % 2 else 'y'}" for i in range(40)]
+    Path("t.csv").write_text("\n".join(rows))
+    said = ok("fit", "t.csv", "--target", "y", *SMALL).stderr
+    assert "the first line holds -0.5, and is taken for names of columns" in said
+    Path("t.csv").write_text("\n".join(["2019,2020,y", *rows]))
+    assert "first line" not in ok("fit", "t.csv", "--target", "y", *SMALL).stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Tables and sparse matrices in every format, and files that are none."""
 
+import datetime
 import gzip
 import json
 from pathlib import Path
@@ -12,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 
 import pinvlearn
 from commands import SMALL, fails, ok
-from pinvlearn.cli import _data
+from pinvlearn.cli import _data, _target
 from pinvlearn.cli._errors import UserError
 
 
@@ -152,7 +153,7 @@ def test_sparse_data_brings_its_own_target() -> None:
     ids=str,
 )
 def test_labels_are_the_values_of_the_target(target, expected) -> None:
-    labels = _data.as_labels(pd.Series(target))
+    labels = _target.as_labels(pd.Series(target))
     assert labels.dtype.kind == expected.dtype.kind
     np.testing.assert_array_equal(labels, expected)
 
@@ -291,3 +292,36 @@ def test_nul_characters_are_no_text() -> None:
     Path("wide.csv").write_bytes("a,y\n1,2\n3,4\n".encode("utf-16-le"))
     assert "--encoding, such as utf-16" in fails(1, "fit", "wide.csv", "--target", "y")
     ok("svd", "wide.csv", "--encoding", "utf-16-le")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.ones(6), np.arange(6.0), "X has shape (6,) and dtype float64; real numbers of shape"),
+        (np.ones((6, 2)) + 1j, np.arange(6.0), "dtype complex128"),
+        (np.ones((6, 2)), np.arange(5.0), "y of shape (5,) beside 6 rows of X"),
+        (np.ones((6, 2)), np.ones((6, 2)), "y of shape (6, 2) beside 6 rows of X"),
+    ],
+)
+def test_arrays_of_other_shapes_are_named(X, y, message) -> None:
+    np.savez("t.npz", X=X, y=y)
+    assert message in fails(1, "fit", "t.npz")
+
+
+def test_a_target_may_be_a_column() -> None:
+    np.savez("t.npz", X=np.ones((6, 2)), y=np.arange(6.0)[:, None])
+    assert _data.read(Path("t.npz"), print).y.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_durations_and_times_of_day_are_no_dates() -> None:
+    table = pd.DataFrame(
+        {
+            "took": pd.to_timedelta(np.arange(40), unit="s"),
+            "at": [datetime.time(hour % 3) for hour in range(40)],
+            "y": np.arange(40.0) / 3,
+        }
+    )
+    table.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "y", "--model", "linear").stderr
+    assert "dates" not in said
+    assert "taken as categories: at (3 levels)" in said

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinvlearn.cli._kinds import Kind, kind_of_texts, written
+from pinvlearn.cli._kinds import OTHER_DATES, Kind, kind_of_texts, written
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,43 @@ def test_kinds_by_name_and_decimal() -> None:
     assert kind_of_texts("", ["9", "4", "7"]).word == "id"
     assert kind_of_texts("liquid", ["9", "4", "7"]).word == "integer"
     assert kind_of_texts("x", ["1,5", "2,25"], ",") == Kind("number", decimals=2)
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "why"),
+    [
+        (["1,5", "-0,25", "3"], ".", "numbers with ',', as '1,5'"),
+        (["1,234.50", "12,345,678"], ".", "numbers with ',', as '1,234.50'"),
+        (["1.234,50", "0,5"], ",", "numbers with '.', as '1.234,50'"),
+        (["1.5", "2.5", "3.5", "-", "4.5", "-"], ".", "numbers but for 2 cells, first '-'"),
+        (["1,5", "2,5", "oops"], ",", "numbers but for one cell 'oops'"),
+    ],
+)
+def test_what_would_be_numbers_says_how(cells, decimal, why) -> None:
+    kind = kind_of_texts("x", cells, decimal)
+    assert (kind.word, kind.why) == ("text", why)
+    assert "--decimal" in kind.remedy or "--missing" in kind.remedy
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1,2,3", "4,5,6"],  # lists
+        ["1", "2", "3", "a", "b", "c"],
+        ["1", "2", "-", "-", "-"],  # most are no numbers
+        3 * ["1", "2", "3+"],  # levels
+        ["31.12.2024", "1.1.2025"],
+    ],
+)
+def test_what_would_not(cells) -> None:
+    assert not kind_of_texts("x", cells).remedy
+
+
+@pytest.mark.parametrize(
+    "cells", [["31.12.2024", "1.1.2025"], ["12/31/24 10:00", "1/1/25"], ["1 May 2024", "2 June 25"]]
+)
+def test_other_dates(cells) -> None:
+    assert kind_of_texts("x", cells) == Kind("text", OTHER_DATES)
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,12 @@ def test_triplets_of_every_form():
             np.testing.assert_array_equal(found, wanted)
 
 
+def test_triplets_of_a_frame_whose_types_have_gaps_of_their_own():
+    pandas = pytest.importorskip("pandas")
+    rows, cols, values = as_triplets(pandas.DataFrame({"a": [1, None], "b": [3, 4]}, dtype="Int64"))
+    assert (rows.tolist(), cols.tolist(), values.tolist()) == ([0, 0, 1], [0, 1, 1], [1, 3, 4])
+
+
 def test_triplets_of_a_masked_array_ignore_what_is_masked():
     X = np.ma.MaskedArray([[1.0, np.inf]], mask=[[False, True]])
     assert as_triplets(X)[2].tolist() == [1.0]

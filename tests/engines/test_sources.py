@@ -213,3 +213,12 @@ def test_files_that_are_not_there(tmp_path):
         CSVBlocks(tmp_path, target="y")
     with pytest.raises(ValueError, match="rows=0 must be an integer"):
         CSVBlocks(tmp_path, target="y", rows=0)
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,a,y\n1,2,3\n")
+    with pytest.raises(ValueError, match=r"a\.csv has several columns called 'a'. Rename"):
+        CSVBlocks(tmp_path / "a.csv", target="y")
+    pq.write_table(pa.table([[1.0], [2.0], [3.0]], names=["a", "a", "y"]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet has several columns called 'a'"):
+        ParquetBlocks(tmp_path / "a.parquet", target="y")

@@ -577,3 +577,11 @@ class TestInScikitLearn:
         model = make(name).fit(IRIS[::15], target(name)[::15])
         assert np.isfinite(model.coef_).all()
         assert model.predict(IRIS).shape == (150,)
+
+
+def test_sparse_targets_are_those_that_they_stand_for():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    Y = np.where(np.abs(X[:, :2]) > 1.0, X[:, :2], 0.0)
+    expected = pinvlearn.PinvRegressor().fit(X, Y).predict(X)
+    found = pinvlearn.PinvRegressor().fit(X, scipy.sparse.csr_array(Y)).predict(X)
+    np.testing.assert_array_equal(found, expected)

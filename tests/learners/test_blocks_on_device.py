@@ -13,12 +13,11 @@ from pinvlearn import (
     PinvRegressor,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
-    _validation,
     load,
     save,
 )
-from pinvlearn._core import device as core
-from pinvlearn._core.device import on_device
+from pinvlearn._core.device import memory, on_device
+from pinvlearn._validation import blocks as checks
 from pinvlearn.learners import _pieces
 from pinvlearn.summaries import products
 
@@ -66,7 +65,7 @@ def device(request, monkeypatch):
         return request.param
     strict = pytest.importorskip("array_api_strict")
     like = on_device(strict.zeros(0, dtype=strict.float64))
-    for module in (_validation, _pieces):
+    for module in (checks, _pieces):
         monkeypatch.setattr(module, "device_like", lambda name: like)
     return "strict"
 
@@ -155,7 +154,7 @@ def test_sparse_rows_and_learners_of_the_host_are_refused(device):
 def test_what_does_not_fit_is_refused_before_work_starts(device, monkeypatch, free, text):
     model = ELMRegressor(30, random_state=0).fit(X, NUMBERS)
     before = dict(vars(model))
-    monkeypatch.setattr(core, "free_memory", lambda x: free)
+    monkeypatch.setattr(memory, "free_memory", lambda x: free)
     with pytest.raises(MemoryError, match=text):
         model.fit_blocks(blocks(NUMBERS), device=device)
     assert vars(model) == before

@@ -182,8 +182,8 @@ def test_ranks_stop_where_factors_grow_too_large(rng, monkeypatch):
 
 def test_what_cannot_fit_is_refused_first(rng, monkeypatch):
     X, Y = labelled(rng)
-    monkeypatch.setattr("pinvlearn._validation.ALWAYS_THERE", 0)
-    monkeypatch.setattr("pinvlearn._validation.available_memory", lambda: 1000)
+    monkeypatch.setattr("pinvlearn._validation.memory.ALWAYS_THERE", 0)
+    monkeypatch.setattr("pinvlearn._validation.memory.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="9 components of a matrix of shape"):
         FastPIClassifier(0.3, 0.0).fit(X, Y)
 
@@ -344,3 +344,9 @@ def test_bad_targets(rng):
         model.score(X, Y[:, :3])
     with pytest.raises(NotFittedError):
         FastPIClassifier().top_k(X)
+
+
+def test_a_class_that_is_missing_is_refused_by_place():
+    y = np.array(["a", None, "b", "a"], dtype=object)
+    with pytest.raises(ValueError, match=r"y contains NaN: y\[1\] is None. Leave out rows"):
+        pinvlearn.FastPIClassifier().fit(np.eye(4), y)

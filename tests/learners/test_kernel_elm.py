@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import oracles
 import pinvlearn
-from pinvlearn import KernelELMClassifier, KernelELMRegressor, _validation
-from pinvlearn._validation import generator
+from pinvlearn import KernelELMClassifier, KernelELMRegressor
+from pinvlearn._validation import generator, memory
 from pinvlearn.cli._app import app
 from pinvlearn.features import kernels
 from pinvlearn.learners import kernel_elm
@@ -797,7 +797,7 @@ class TestDigits:
 class TestMemory:
     @pytest.fixture
     def _small_machine(self, monkeypatch):
-        monkeypatch.setattr(_validation, "available_memory", lambda: 20 * 1024)
+        monkeypatch.setattr(memory, "available_memory", lambda: 20 * 1024)
 
     @pytest.mark.usefixtures("_small_machine")
     @pytest.mark.parametrize("solver", ["exact", "randomized"])

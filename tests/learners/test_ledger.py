@@ -716,6 +716,16 @@ class TestPlans:
         with pytest.raises(ValueError, match="another map than this model draws"):
             ELMClassifier(30, alpha=0.01, random_state=5).fit_summary(model.summary_)
 
+    def test_a_summary_of_other_targets_is_refused(self):
+        numbers = ELMRegressor(30, **FIXED).fit_blocks(cut(TARGETS, 100)).summary_
+        classes = ELMClassifier(30, **FIXED).fit_blocks(cut(CLASSES, 100)).summary_
+        with pytest.raises(ValueError, match="targets are numbers, which ELMClassifier does not"):
+            ELMClassifier(30, **FIXED).fit_summary(numbers)
+        with pytest.raises(ValueError, match="targets are classes, which ELMRegressor does not"):
+            ELMRegressor(30, **FIXED).fit_summary(classes)
+        with pytest.raises(TypeError, match="summary is a str; give a Gram"):
+            ELMRegressor(30, **FIXED).fit_summary("sums.npz")
+
     def test_centres_need_one(self):
         model = RBFNetworkClassifier(20, **FIXED)
         plan = model.plan(X, CLASSES)

@@ -30,7 +30,7 @@ from pinvlearn import (
     RBFNetworkRegressor,
     ReceptiveFields,
 )
-from pinvlearn._core import device
+from pinvlearn._core.device import memory
 from pinvlearn.readout import choose, solvers
 from pinvlearn.readout.factors import Spectral
 
@@ -319,7 +319,7 @@ def test_a_path_that_does_not_fit_there_is_refused(backend, monkeypatch):
 def test_products_that_do_not_fit_there_are_refused(backend, monkeypatch, model):
     model = clone(model).fit(backend.put(X))
     before = dict(vars(model))
-    monkeypatch.setattr(device, "free_memory", lambda x: 100)
+    monkeypatch.setattr(memory, "free_memory", lambda x: 100)
     with pytest.raises(MemoryError, match="products of 5 columns.*Use fewer"):
         model.fit(backend.put(X))
     assert vars(model) == before
@@ -328,7 +328,7 @@ def test_products_that_do_not_fit_there_are_refused(backend, monkeypatch, model)
 def test_features_that_do_not_fit_there_are_refused(backend, monkeypatch):
     images = backend.put(rng.random((20, 8, 8)))
     model = ReceptiveFields(2, size=3, pool=2, random_state=0).fit(images)
-    monkeypatch.setattr(device, "free_memory", lambda x: 100)
+    monkeypatch.setattr(memory, "free_memory", lambda x: 100)
     with pytest.raises(MemoryError, match="features of 20 images, .* Transform fewer images"):
         model.transform(images)
 

@@ -138,6 +138,8 @@ def test_names_positions_and_masks_say_what_is_categorical():
         ([7], "names 7, which is no column"),
         ([True], "mask of 1 entries"),
         ("all", "categorical_features='all' is not known"),
+        (None, "categorical_features=None: give .from_dtype., or a list"),
+        (0, "categorical_features=0: give"),
     ],
 )
 def test_bad_categorical_features(given, message):
@@ -299,3 +301,14 @@ def test_rows_that_are_not_there_yet_and_cells_that_hold_several_values():
         TabularInputs().fit(frame.lazy())
     with pytest.raises(TypeError, match="column 's' holds Struct"):
         TabularInputs().fit(frame.with_columns(polars.struct("a", "b").alias("s")))
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [0, 1, 2]])
+@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
+def test_frames_and_arrays_take_each_other_s_place(names):
+    values = np.random.default_rng(0).standard_normal((30, 3))
+    frame = pd.DataFrame(values, columns=names)
+    expected = TabularInputs().fit(frame).transform(frame)
+    np.testing.assert_array_equal(TabularInputs().fit(frame).transform(values), expected)
+    np.testing.assert_array_equal(TabularInputs().fit(values).transform(frame), expected)
+    np.testing.assert_array_equal(TabularInputs().fit_blocks([frame]).transform(values), expected)

@@ -139,3 +139,8 @@ def test_centres_of_a_choice_are_those_of_one_fit(centers):
     alone = clone(model).set_params(gamma=gamma).fit(X, Y)
     np.testing.assert_array_equal(model.centers_, alone.centers_)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+def test_an_array_without_axes_is_no_list_of_widths():
+    with pytest.raises(ValueError, match=r"gamma=array\(0.1\) must be a finite number above 0"):
+        pl.RBFNetworkRegressor(20, gamma=np.array(0.1)).fit(X, Y)

@@ -9,10 +9,10 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-import pinvlearn._validation
 from matrices import defective, skewed, with_spectrum
 from pairs import sweep
 from pinvlearn import frobenius_error, pinv, svd
+from pinvlearn._validation import memory as checks
 from pinvlearn.linalg.chebyshev import EXCESS
 from pinvlearn.linalg.driver import DECOMPOSITIONS, memory
 from pinvlearn.linalg.orthonormal import basis, column_norms
@@ -137,8 +137,8 @@ def test_the_pseudo_inverse_is_applied_to_many_columns_unformed(sparse_targets, 
 
 class TestMemory:
     def test_what_cannot_fit_raises_with_the_estimate(self, monkeypatch):
-        monkeypatch.setattr(pinvlearn._validation, "ALWAYS_THERE", 2**10)
-        monkeypatch.setattr(pinvlearn._validation, "available_memory", lambda: 2**20)
+        monkeypatch.setattr(checks, "ALWAYS_THERE", 2**10)
+        monkeypatch.setattr(checks, "available_memory", lambda: 2**20)
         with pytest.raises(MemoryError, match=r"All components.*\(600, 120\).*GiB.*rank"):
             svd(skewed())
         assert svd(skewed(), 2).rank == 2
@@ -156,8 +156,8 @@ class TestMemory:
         assert peak <= 1.25 * memory(A, 60, solver) + 2**19
 
     def test_a_system_that_does_not_say_is_not_asked(self, monkeypatch):
-        monkeypatch.setattr(pinvlearn._validation, "ALWAYS_THERE", 2**10)
-        monkeypatch.setattr(pinvlearn._validation, "available_memory", lambda: None)
+        monkeypatch.setattr(checks, "ALWAYS_THERE", 2**10)
+        monkeypatch.setattr(checks, "available_memory", lambda: None)
         assert svd(skewed(), 2).rank == 2
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """An integer of at least `least`."""
-    if not isinstance(value, Integral) or value < least:
+    """An integer of at least `least`; no truth value is a number."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
     return int(value)
 

@@ -1,16 +1,19 @@
 """What is done to the columns of a table: said at `fit`, remembered, done again at `predict`."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pinvlearn.cli._data import Note, listed
+from pinvlearn.cli._data import listed
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
+    OTHER_DATES,
     Kind,
     is_id_name,
     is_iso_date,
@@ -18,9 +21,14 @@ from pinvlearn.cli._kinds import (
     kind_of_texts,
 )
 from pinvlearn.cli._options import check_columns
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._sources import Reading
 
 REMEMBERED = "recipe_"
 """The attribute of a saved model that says what was done."""
+
+_IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)?")
+"""Dates of which day and month are two numbers, in either order, before the year."""
 
 FEW_ROWS = 10
 """Tables with fewer rows have no text that looks like an id: hardly anything repeats in them."""
@@ -55,6 +63,7 @@ class Recipe:
     categorical: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    day_first: list[str] = field(default_factory=list)
 
     def remember(self, model: Any) -> None:
         """Leave it with a model, to be saved with it."""
@@ -67,7 +76,7 @@ class Recipe:
         frame = frame.copy(deep=False)
         for name in self.dates:
             if name in frame:
-                frame[name] = _days(frame[name])
+                frame[name] = _days(frame[name], name in self.day_first)
         for name in self.categorical:
             if name in frame:
                 frame[name] = [as_text(cell) for cell in frame[name]]
@@ -80,7 +89,7 @@ def recipe_of(model: Any) -> Recipe:
 
 
 def arrange(
-    frame: pd.DataFrame, target: str | None, wish: Wish, missing: Sequence[str], note: Note
+    frame: pd.DataFrame, target: str | None, wish: Wish, reading: Reading, note: Note
 ) -> tuple[pd.DataFrame, Recipe]:
     """Leave out what is no input, turn dates into days, and say so."""
     left = {name: "as asked" for name in wish.drop} | {name: "carried along" for name in wish.ids}
@@ -91,7 +100,7 @@ def arrange(
         if _holds_several(frame[name]):
             left[name] = "its cells hold several values each"
             continue
-        kind = _kind(str(name), frame[name])
+        kind = _kind(str(name), frame[name], reading.decimal)
         if kind.word == "date":
             dates.append(name)
         elif kind.word == "id" and kind.why == COUNTS and _unnamed(str(name)):
@@ -100,10 +109,11 @@ def arrange(
             looks[name] = kind.why
         elif kind.word == "text":
             unique = frame[name].nunique() * 2 > frame[name].count() >= FEW_ROWS
-            if kind.spoilt:
-                _speak_of_spoilt(str(name), kind.why, unique, note)
+            if kind.remedy:
+                _speak_of_spoilt(str(name), kind, unique, note)
             elif unique:
-                left[name] = f"{kind.why}; --categorical keeps it"
+                keeps = "--date" if kind.why == OTHER_DATES else "--categorical"
+                left[name] = f"{kind.why}; {keeps} keeps it"
     if left:
         note(f"left out: {listed(f'{name} ({why})' for name, why in left.items())}")
     if looks:
@@ -111,7 +121,14 @@ def arrange(
         note(f"used as numbers, but look like ids: {shown}; --drop or --id leaves them out")
     if dates:
         note(f"dates, taken as days since 1970: {listed(dates)}")
-    recipe = Recipe(target, list(wish.ids), list(wish.categorical), dates, list(missing))
+    recipe = Recipe(
+        target,
+        list(wish.ids),
+        list(wish.categorical),
+        dates,
+        list(reading.missing),
+        [name for name in dates if _day_first(frame[name])],
+    )
     return recipe.prepared(frame.drop(columns=list(left))), recipe
 
 
@@ -122,18 +139,17 @@ def _plain_numbers(frame: pd.DataFrame) -> Any:
     return plain
 
 
-def _speak_of_spoilt(name: str, why: str, unique: bool, note: Note) -> None:
-    """Numbers with a few texts: categories if they repeat, and else the user must say."""
-    remedy = "Clean them, or say with --missing TEXT that it stands for a missing value"
+def _speak_of_spoilt(name: str, kind: Kind, unique: bool, note: Note) -> None:
+    """What would be numbers: categories if they repeat, and else the user must say."""
     if unique:
         raise UserError(
-            f"column {name!r} holds {why}. {remedy}; --drop or --categorical {name} is possible "
-            "too."
+            f"column {name!r} holds {kind.why}. {kind.remedy}; --drop or --categorical {name} is "
+            "possible too."
         )
-    note(f"column {name} holds {why}, and is taken as categories for that. {remedy}")
+    note(f"column {name} holds {kind.why}, and is taken as categories for that. {kind.remedy}")
 
 
-def _kind(name: str, column: pd.Series) -> Kind:
+def _kind(name: str, column: pd.Series, decimal: str) -> Kind:
     """What a column holds, from its type and, for texts, its cells."""
     known = column.dropna()
     if pd.api.types.is_datetime64_any_dtype(column) or _holds_dates(known):
@@ -144,7 +160,7 @@ def _kind(name: str, column: pd.Series) -> Kind:
         return kind_of_integers(name, [int(value) for value in known])
     if pd.api.types.is_numeric_dtype(column):
         return Kind("number")
-    return kind_of_texts(name, [as_text(cell) for cell in known])
+    return kind_of_texts(name, [as_text(cell) for cell in known], decimal)
 
 
 def _integers_with_gaps(column: pd.Series) -> bool:
@@ -156,7 +172,7 @@ def _integers_with_gaps(column: pd.Series) -> bool:
 
 def _holds_dates(known: pd.Series) -> bool:
     """Whether objects are dates, as Parquet gives them."""
-    return len(known) > 0 and all(hasattr(cell, "isoformat") for cell in known.head(100))
+    return len(known) > 0 and all(isinstance(cell, date) for cell in known.head(100))
 
 
 def _holds_several(column: pd.Series) -> bool:
@@ -170,13 +186,64 @@ def _unnamed(name: str) -> bool:
     return is_id_name(name) and (not name.strip() or name.startswith(("Unnamed: ", "__index")))
 
 
-def _days(column: pd.Series) -> pd.Series:
+def _day_first(column: pd.Series) -> bool:
+    """Whether dates of digits begin with the day, which some day after the twelfth must tell.
+
+    pandas would take each date by itself, 13/02 for a day in February and 02/03 for one too.
+    """
+    orders = _orders(column)
+    if len(orders) == 1:
+        return orders.popitem()[0]
+    if orders:
+        raise UserError(
+            f"column {column.name!r} holds {orders[True]!r}, which begins with the day, and "
+            f"{orders[False]!r}, which begins with the month. Write dates as 2024-12-31."
+        )
+    unclear = [cell for cell in _date_texts(column) if _IN_DIGITS.fullmatch(cell)]
+    if unclear and not all("." in cell for cell in unclear):  # with points the day comes first
+        raise UserError(
+            f"column {column.name!r} holds dates such as {unclear[0]!r}, and none tells whether "
+            "the day or the month comes first. Write them as 2024-12-31."
+        )
+    return bool(unclear)
+
+
+def _orders(column: pd.Series) -> dict[bool, str]:
+    """Dates that can begin with the day alone, and with the month alone, where there are such."""
+    found: dict[bool, str] = {}
+    for cell in _date_texts(column):
+        parts = _IN_DIGITS.fullmatch(cell)
+        if parts is not None and (int(parts[1]) > 12 or int(parts[3]) > 12):
+            found.setdefault(int(parts[1]) > 12, cell)
+    return found
+
+
+def _date_texts(column: pd.Series) -> list[Any]:
+    """Dates as they are written, but for gaps and for those of a type that leaves no doubt."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return []
+    return [cell for cell in map(as_text, column) if cell == cell]
+
+
+def _days(column: pd.Series, day_first: bool) -> pd.Series:
     """Dates as days since 1970, with their fractions."""
+    other = _orders(column).get(not day_first)
+    if other is not None:
+        raise UserError(
+            f"column {column.name!r} holds {other!r}, and the dates of the fit begin with the "
+            f"{'day' if day_first else 'month'}. Write them in the same way."
+        )
     known = column.notna()
-    iso = all(is_iso_date(str(cell)) for cell in column[known].head(100))
+    iso = all(is_iso_date(cell) for cell in _date_texts(column.head(100)))
+    if pd.api.types.is_numeric_dtype(column):  # 20241231 would be nanoseconds to pandas
+        column = column.map(as_text).astype(object)
     try:
         times = pd.to_datetime(
-            column, format="ISO8601" if iso else "mixed", utc=True, errors="raise"
+            column,
+            format="ISO8601" if iso else "mixed",
+            dayfirst=day_first,
+            utc=True,
+            errors="raise",
         )
     except (TypeError, ValueError) as error:
         raise UserError(

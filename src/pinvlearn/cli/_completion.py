@@ -12,10 +12,12 @@ import pandas as pd
 
 from pinvlearn._core.files import written_whole
 from pinvlearn.cli._columns import Recipe, as_text, recipe_of
-from pinvlearn.cli._data import READERS, Note, listed, opened_text, read, texts_of
+from pinvlearn.cli._data import READERS, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import MISSING
+from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
+from pinvlearn.cli._text import opened_text, table
 from pinvlearn.learners.partial import PartialSVD
 from pinvlearn.persistence import load, write_model
 
@@ -79,16 +81,16 @@ def _texts(
     wanted = [*wanted, *(name for name in welcome if name in names)]
     _check_quotes(where.name, text, mark)
     malformed: list[list[str]] = []
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=mark,
+    frame = table(
+        where,
+        text,
+        mark,
+        note,
         dtype=str,
         keep_default_na=False,
-        skipinitialspace=True,
         engine="python",
         on_bad_lines=malformed.append,
     )
-    frame.columns = [str(name).strip() for name in frame.columns]
     if malformed:
         note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
     frame = frame[list(wanted)].apply(lambda column: column.str.strip())

@@ -21,8 +21,8 @@ from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import Note
 from pinvlearn.cli._model import build_columns, take_rows
+from pinvlearn.cli._output import Note
 from pinvlearn.cli._race import Split
 from pinvlearn.displays._axes import save_and_close
 from pinvlearn.displays.contest import Bar, draw_contest

@@ -5,13 +5,12 @@ strings); missing values are NaN in both. Data stored as sparse stays a sparse m
 """
 
 import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 from zipfile import is_zipfile
 
 import numpy as np
@@ -20,15 +19,13 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
-from pinvlearn.cli._errors import USAGE, UserError, sentence
+from pinvlearn.cli._errors import UserError, sentence
+from pinvlearn.cli._kinds import is_number
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
-from pinvlearn.cli._sources import AS_USUAL, Reading, Source, delimiter, source
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
+from pinvlearn.cli._text import opened_text, table
 
-Note: TypeAlias = Callable[[str], None]
-Task: TypeAlias = Literal["classification", "regression"]
-
-# More classes than this, or fewer rows per class, and whole numbers are taken as quantities.
-MOST_CLASSES, ROWS_PER_CLASS = 50, 5
 OWN_TARGET = "y"
 """What the target of a LIBSVM or ``.npz`` file is called."""
 
@@ -90,134 +87,6 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
     return replace(data, source=where)
 
 
-class Learning(NamedTuple):
-    """What a file gives to learn from."""
-
-    X: Any
-    y: Any
-    task: Task
-    target: str | None
-    source: Source
-
-
-def learning_data(
-    path: Path,
-    target: str | None,
-    task: Task | None,
-    note: Note,
-    *,
-    reading: Reading = AS_USUAL,
-    labels: bool = False,
-) -> Learning:
-    """The inputs, the target and the task of a file to learn from.
-
-    With `labels` the target may be indicators of any number of labels per row.
-    """
-    data = read(path, note, reading)
-    if labels and data.multilabel and target in (None, OWN_TARGET):
-        return Learning(data.X, data.y, "classification", OWN_TARGET, data.source)
-    X, y = split_target(data, target, note)
-    if task is None:
-        task, reason = infer_task(y)
-        note(f"{task}, since {reason} (use --task to say otherwise)")
-    y = as_labels(y) if task == "classification" else as_quantities(y)
-    return Learning(X, y, task, target or OWN_TARGET, data.source)
-
-
-def split_target(
-    data: Data, target: str | None, note: Note, *, least: int = 2
-) -> tuple[Any, pd.Series]:
-    """The inputs and the target, without the rows whose target is missing."""
-    if data.multilabel:
-        raise UserError(
-            "the rows of this file have any number of labels, which only `pinvlearn fit --model "
-            "fastpi` learns.",
-            USAGE,
-        )
-    if data.y is not None and target in (None, OWN_TARGET):
-        X, y = data.X, pd.Series(data.y)
-    elif sparse.issparse(data.X):
-        own = "has none" if data.y is None else f"is called {OWN_TARGET!r}"
-        raise UserError(f"a sparse file brings its own target, and this one {own}.", USAGE)
-    else:
-        known = listed([*data.X.columns, *([] if data.y is None else [OWN_TARGET])])
-        if target is None:
-            raise UserError(f"say which column to learn with --target; there are {known}.", USAGE)
-        if target not in data.X.columns:
-            raise UserError(f"there is no column {target!r}; there are {known}.", USAGE)
-        X, y = data.X.drop(columns=target), data.X[target]
-    if X.shape[1] == 0:
-        raise UserError(
-            f"the target {target!r} is the only column; there is nothing to learn from."
-        )
-    known_rows = y.notna().to_numpy()
-    if not known_rows.all():
-        note(f"{(~known_rows).sum()} of {len(y)} rows have no target and are left out")
-        X, y = X[known_rows], y[known_rows]
-    if len(y) < least:
-        few = f"{len(y)} row with a target is too few" if len(y) else "no row has a target"
-        raise UserError(f"{few}: there is nothing to learn from. Give more rows.")
-    return X, y
-
-
-def infer_task(y: pd.Series) -> tuple[Task, str]:
-    """Classification or regression, and the reason."""
-    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
-        return "classification", "the target is not a number"
-    if (y % 1 != 0).any():
-        return "regression", "the target has fractions"
-    distinct = y.nunique()
-    if distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(y) or distinct <= 2:
-        return "classification", f"the target takes {distinct} whole values"
-    return "regression", f"the target takes {distinct} different whole values"
-
-
-def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[Any, Any]:
-    """The target as class labels: integers where it holds whole numbers, strings otherwise.
-
-    With the classes of a model as `like`, strings where those are strings.
-    """
-    labels = None if like is not None and like.dtype.kind in "US" else _whole_numbers(y)
-    labels = _texts(y) if labels is None else labels
-    if len(np.unique(labels)) < least:
-        raise UserError(
-            f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
-            "target column, or add rows of another class."
-        )
-    return labels
-
-
-def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
-    """Integers, if all are; None for others, and for floats beyond 64 bits."""
-    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y) or (y % 1 != 0).any():
-        return None
-    values = np.array(y.tolist()) if y.dtype.kind not in "iuf" else y.to_numpy()
-    if len(values) and (values.max() >= 2**63 or values.min() < -(2**63)):
-        return values if values.dtype.kind == "u" else None
-    return values.astype(np.int64)
-
-
-def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
-    """Text as it stands, and whole numbers without a point."""
-    if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
-        return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
-    return y.astype(str).to_numpy().astype(str)
-
-
-def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
-    """The target as floats."""
-    values = pd.to_numeric(y, errors="coerce").to_numpy(dtype=float)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        raise UserError(
-            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Use --task "
-            "classification, or clean the column.",
-            USAGE,
-        )
-    _check_size(values, "the target")
-    return values
-
-
 def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFrame:
     """Float columns and string columns, with NaN for what is missing.
 
@@ -257,11 +126,11 @@ def _numbers(column: pd.Series) -> pd.Series:
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
             "column, or leave the cell empty."
         )
-    _check_size(values, f"column {column.name!r}")
+    check_squares(values, f"column {column.name!r}")
     return values
 
 
-def _check_size(values: Any, what: str) -> None:
+def check_squares(values: Any, what: str) -> None:
     """Refuse numbers whose squares are not finite, before they turn into NaN."""
     known = np.abs(np.asarray(values))
     largest = known[~np.isnan(known)].max(initial=0.0)
@@ -282,26 +151,19 @@ def _categories(column: pd.Series) -> pd.Series:
 def _read_text(where: Source, note: Note) -> Data:
     text, header, mark = opened_text(where)
     # "?" is how the UCI repository writes a missing value.
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=mark,
+    frame = table(
+        where,
+        text,
+        mark,
+        note,
         decimal=where.reading.decimal,
         na_values=["?", *where.reading.missing],
-        skipinitialspace=True,
         # A million cells at a time are few rows of a wide table, and each of its columns would be
         # put together from as many pieces.
         low_memory=header.count(mark) < WIDE,
     )
-    frame.columns = [str(c).strip() for c in frame.columns]
-    _note_names(header, mark, note)
+    _note_names(header, mark, where.reading.decimal, note)
     return Data(frame)
-
-
-def opened_text(where: Source) -> tuple[str, str, str]:
-    """Text, its first line, and what separates its cells."""
-    text = where.text().whole.lstrip("\ufeff")
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    return text, header, delimiter(header, where.suffix, where.reading)
 
 
 def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
@@ -310,19 +172,23 @@ def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
-    whole = pd.read_csv(
-        io.StringIO(text), sep=mark, dtype=str, keep_default_na=False, skipinitialspace=True
-    )
-    whole.columns = [str(c).strip() for c in whole.columns]
+    whole = table(data.source, text, mark, dtype=str, keep_default_na=False)
     return whole[list(names)]
 
 
-def _note_names(header: str, mark: str, note: Note) -> None:
+def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
     names = [name.strip() for name in next(csv.reader([header], delimiter=mark), [])]
     repeated = {name: count for name, count in Counter(names).items() if count > 1 and name}
     if repeated:
         shown = listed(f"{name} ({count} times)" for name, count in repeated.items())
         note(f"repeated column names: {shown}; the later ones are called NAME.1, NAME.2, …")
+    # years and pixels may be names; what has a sign or a fraction is a value
+    values = [name for name in names if is_number(name, decimal) and not name.isdigit()]
+    if values:
+        note(
+            f"the first line holds {listed(values)}, and is taken for names of columns; if it is a "
+            "row, put a line of names above it"
+        )
 
 
 def _read_parquet(where: Source, note: Note) -> Data:
@@ -330,10 +196,12 @@ def _read_parquet(where: Source, note: Note) -> Data:
 
 
 def parquet_frame(where: Source) -> pd.DataFrame:
-    """What a Parquet file holds; decimal numbers as integers or floats."""
+    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds."""
     frame = pd.read_parquet(where.opened())
     frame.columns = [str(c) for c in frame.columns]
     for name in frame.columns if frame.columns.is_unique else ():
+        if pd.api.types.is_timedelta64_dtype(frame[name]):
+            frame[name] = frame[name].dt.total_seconds()
         known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
         if len(known) and all(isinstance(cell, Decimal) for cell in known):
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
@@ -388,12 +256,29 @@ def _read_npz(where: Source, note: Note) -> Data:
             f"{where.name} holds {listed(parts)}; it must hold X (rows × columns), or the parts "
             "X_data, X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
-    return Data(X, y)
+    return Data(X, _one_for_each(y, X, where.name))
+
+
+def _one_for_each(y: Any, X: Any, name: str) -> Any:
+    """Targets that are as many as the rows, in one column unless they are labels."""
+    if y is not None and (
+        y.shape[0:1] != X.shape[:1] or (not sparse.issparse(y) and y.size > len(y))
+    ):
+        raise UserError(
+            f"{name} holds y of shape {y.shape} beside {X.shape[0]} rows of X; one for each row is "
+            "needed."
+        )
+    return y if y is None or sparse.issparse(y) else y.reshape(-1)
 
 
 def _named(parts: dict[str, Any]) -> pd.DataFrame:
     """A dense ``X`` as a table, with names and categories where the file has them."""
-    X = np.atleast_2d(parts["X"])
+    X = parts["X"]
+    if X.ndim != 2 or X.dtype.kind == "c":
+        raise UserError(
+            f"X has shape {X.shape} and dtype {X.dtype}; real numbers of shape (rows, columns) are "
+            "needed."
+        )
     names = parts.get("feature_names", [f"x{j}" for j in range(X.shape[1])])
     frame = pd.DataFrame(X, columns=[str(name) for name in names])
     categorical = np.flatnonzero(parts.get("categorical", []))

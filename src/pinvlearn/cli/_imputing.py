@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import CHECK, Note, listed, no_rows
+from pinvlearn.cli._data import CHECK, listed, no_rows
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
@@ -23,7 +23,7 @@ from pinvlearn.cli._kinds import (
     written,
 )
 from pinvlearn.cli._options import check_columns
-from pinvlearn.cli._output import SEPARATORS, write_bytes, write_table
+from pinvlearn.cli._output import SEPARATORS, Note, write_bytes, write_table
 from pinvlearn.cli._sheet import Sheet, read_sheet
 from pinvlearn.cli._sources import Source
 from pinvlearn.learners._mixed import MOST_LEVELS

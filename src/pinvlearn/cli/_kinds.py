@@ -29,10 +29,16 @@ DIGITS = 6
 
 COUNTS = "integers that count the rows"
 
+OTHER_DATES = "dates that are not written as 2024-12-31"
+
 _WHOLE = re.compile(r"[-+]?\d+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _CODE = re.compile(r"[-+]?0\d+")
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|index|nr|row)$|[a-z](?:Id|ID)$")
+_OTHER_DATE = re.compile(
+    r"(?:\d{1,2}([-/. ])(?:\d{1,2}|[A-Za-z]{3,9})\1(?:\d{4}|\d{2})|\d{4}([/.])\d{1,2}\2\d{1,2})"
+    r"(?:[T ,].*)?"
+)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 
 
@@ -42,13 +48,13 @@ class Kind:
 
     `word` is "number", "integer", "category", "text", "id", "date" or "empty"; `why` explains one
     that is not plain.  `decimals` is the most digits after the point of a number, None where some
-    are written with an exponent; `spoilt` says that a few texts stand among numbers.
+    are written with an exponent; `remedy` is what makes numbers of a text that seems to be such.
     """
 
     word: str
     why: str = ""
     decimals: int | None = None
-    spoilt: bool = False
+    remedy: str = ""
 
 
 def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") -> Kind:
@@ -56,18 +62,39 @@ def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") ->
     said = [cell for cell in cells if cell is not None]
     if not said:
         return Kind("empty", "no value at all")
-    plain = said if decimal == "." else [cell.replace(decimal, ".") for cell in said]
-    numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in plain)
-    if numbers == len(said):
-        return _kind_of_numbers(name, plain)
+    others = [cell for cell in said if not is_number(cell, decimal)]
+    if not others:
+        return _kind_of_numbers(name, [cell.replace(decimal, ".") for cell in said])
     if all(is_iso_date(cell) for cell in said):
         return Kind("date", "dates")
-    spoilt = len(said) - numbers
-    if spoilt <= max(1, FEW_BAD * len(said)) and spoilt < numbers:
-        first = next(cell for cell in said if _NUMBER.fullmatch(cell) is None)
-        cells_are = "one cell" if spoilt == 1 else f"{spoilt} cells, first"
-        return Kind("text", f"numbers but for {cells_are} {first!r}", spoilt=True)
-    return kind_of_levels(said)
+    if all(_OTHER_DATE.fullmatch(cell) for cell in said):
+        return Kind("text", OTHER_DATES)
+    levels = kind_of_levels(said)
+    return _kind_of_spoilt(others, len(said), decimal, levels) or levels
+
+
+def _kind_of_spoilt(others: Sequence[str], n: int, decimal: str, levels: Kind) -> Kind | None:
+    """Numbers written in another way, or among few texts, or among many that are one and the same.
+
+    The last may be a category, if few levels repeat.
+    """
+    mark = "," if decimal == "." else "."
+    grouped = re.compile(
+        rf"[-+]?(?:\d*\{mark}\d+|\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?)(?:[eE][-+]?\d+)?"
+    )
+    if all(grouped.fullmatch(cell) for cell in others):
+        remedy = f"Say with --decimal {mark} that it is the decimal point, or leave it out"
+        return Kind("text", f"numbers with {mark!r}, as {others[0]!r}", remedy=remedy)
+    few = len(others) <= max(1, FEW_BAD * n)
+    same = len(set(others)) == 1 and levels.word == "text"
+    if 2 * len(others) >= n or not (few or same):
+        return None
+    cells_are = "one cell" if len(others) == 1 else f"{len(others)} cells, first"
+    return Kind(
+        "text",
+        f"numbers but for {cells_are} {others[0]!r}",
+        remedy="Clean them, or say with --missing TEXT that it stands for a missing value",
+    )
 
 
 def kind_of_levels(said: Sequence[Any]) -> Kind:

@@ -1,7 +1,6 @@
 """Read a matrix: Matrix Market, the kinds of ``.npz``, ``.npy``, and tables of numbers."""
 
 import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ from scipy.io import mmread
 
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
-from pinvlearn.cli._data import CHECK, Note, listed, no_rows, opened_text, parquet_frame
+from pinvlearn.cli._data import CHECK, listed, no_rows, parquet_frame
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import is_number
+from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
+from pinvlearn.cli._text import opened_text, table
 
 
 def read_matrix(path: Path, reading: Reading, note: Note) -> Any:
@@ -52,13 +53,14 @@ def _from_text(where: Source, note: Note) -> Any:
     cells = next(csv.reader([first], delimiter=mark), [])
     decimal = where.reading.decimal
     named = any(not is_number(cell.strip(), decimal) for cell in cells)
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=mark,
+    frame = table(
+        where,
+        text,
+        mark,
+        note,
         decimal=decimal,
         header="infer" if named else None,
         na_values=["?", *where.reading.missing],
-        skipinitialspace=True,
     )
     if not named:
         note("the first line holds numbers, so there are no names of columns")

@@ -10,9 +10,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from pinvlearn.cli._data import DENSE_FROM, Data, Note, listed, tidy
+from pinvlearn.cli._data import DENSE_FROM, Data, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_word
+from pinvlearn.cli._output import Note
 from pinvlearn.features.columns import PreparedLevels
 from pinvlearn.learners._tables import LEVEL
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import typer
 from rich.console import Console
@@ -12,6 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pinvlearn._core.files import written_whole
+
+Note: TypeAlias = Callable[[str], None]
+"""What tells a user something on the way."""
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 

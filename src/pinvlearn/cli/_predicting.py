@@ -10,9 +10,11 @@ from scipy import sparse
 
 from pinvlearn.cli import _labels, _model
 from pinvlearn.cli._columns import recipe_of
-from pinvlearn.cli._data import OWN_TARGET, Data, Note, as_labels, as_quantities, texts_of
+from pinvlearn.cli._data import OWN_TARGET, Data, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_columns
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._target import as_labels, as_quantities
 
 
 @dataclass(frozen=True)

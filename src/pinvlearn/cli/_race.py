@@ -11,9 +11,9 @@ import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import Note
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._model import build_columns, build_learner, take_rows
+from pinvlearn.cli._output import Note
 from pinvlearn.displays._axes import save_and_close
 from pinvlearn.displays.paths import ConvergenceDisplay
 from pinvlearn.functional.matrices import range_basis

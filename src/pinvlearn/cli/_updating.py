@@ -14,14 +14,12 @@ from pinvlearn.cli._columns import recipe_of
 from pinvlearn.cli._data import (
     OWN_TARGET,
     Data,
-    Note,
-    as_labels,
-    as_quantities,
     listed,
-    split_target,
 )
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import inputs_for, take_rows
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._target import as_labels, as_quantities, split_target
 from pinvlearn.learners._ledger import mark_prepared
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.persistence import load

@@ -87,7 +87,7 @@ def compare(
     paper).
     """
     from pinvlearn._core.threads import as_worker
-    from pinvlearn.cli import _columns, _data, _model
+    from pinvlearn.cli import _columns, _model, _target
 
     output = Output(as_json=as_json, quiet=quiet)
     if kernels is not None and not solvers:
@@ -98,7 +98,7 @@ def compare(
     if data is None:
         tables = [_digits()] if solvers else [_digits(), _breast_cancer()]
     else:
-        found = _data.learning_data(
+        found = _target.learning_data(
             data,
             target,
             task,
@@ -109,7 +109,7 @@ def compare(
         if hasattr(X, "columns"):
             wish = _columns.Wish(drop or ())
             wish.check(list(X.columns), target)
-            X, _ = _columns.arrange(X, target, wish, (), output.note)
+            X, _ = _columns.arrange(X, target, wish, found.source.reading, output.note)
         tables = [Table(data.name, X, found.y, found.task)]
     tables = [
         table._replace(X=_model.learning_inputs(table.X, output.note, _model.FILLED))

@@ -157,7 +157,7 @@ def fit(
     left out, counts them. --model fastpi learns any number of labels per row, from text of the
     Extreme Classification repository (.txt), multi-label LIBSVM or .npz.
     """
-    from pinvlearn.cli import _columns, _data, _model
+    from pinvlearn.cli import _columns, _model, _target
     from pinvlearn.persistence import save
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -216,7 +216,7 @@ def fit(
         _refuse_beside_like(context)
         _fit_like(like, data, target, out, as_read(encoding, decimal, missing), force, output)
         return
-    found = _data.learning_data(
+    found = _target.learning_data(
         data,
         target,
         task,
@@ -231,7 +231,7 @@ def fit(
     if hasattr(X, "columns"):
         wish = _columns.Wish(drop or (), ids or (), categorical or (), date or ())
         wish.check(list(X.columns), target)
-        X, recipe = _columns.arrange(X, target, wish, missing or (), output.note)
+        X, recipe = _columns.arrange(X, target, wish, found.source.reading, output.note)
     elif drop or ids or categorical or date:
         raise UserError("--drop, --id, --categorical and --date name columns of tables.", USAGE)
     if y.ndim == 1:  # files with many labels are sparse, and stay so

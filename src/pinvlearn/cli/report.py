@@ -47,7 +47,7 @@ def report(
     what was done to each column, how long it took, and what to try next. Rows that the model has
     learned from are recognised and judged left out. The page is one file and needs no network.
     """
-    from pinvlearn.cli import _completion, _data, _labels, _model, _updating
+    from pinvlearn.cli import _completion, _data, _labels, _model, _target, _updating
     from pinvlearn.cli._columns import recipe_of
     from pinvlearn.persistence import load
     from pinvlearn.report.facts import learner_of
@@ -77,10 +77,10 @@ def report(
         X, y = _model.inputs_for(fitted, rows, output.note), rows.y
     else:
         wanted = target or _updating.target_of(fitted, rows)
-        table, column = _data.split_target(rows, wanted, output.note)
+        table, column = _target.split_target(rows, wanted, output.note)
         X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
         labelled = hasattr(learner_of(fitted), "classes_")
-        y = _data.as_labels(column, least=1) if labelled else _data.as_quantities(column)
+        y = _target.as_labels(column, least=1) if labelled else _target.as_quantities(column)
     write_report(fitted, X, y, out, title=data.name, rng=seed)
     output.note(f"the report is in {out}")
 

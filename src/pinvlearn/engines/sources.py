@@ -7,6 +7,7 @@ in every run.  A source holds names of files and no rows: it travels to workers 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -391,12 +392,15 @@ def _set_columns(source: Any, names: list[str], path: str) -> None:
 
 
 def _check_columns(source: Any, names: list[str], path: str) -> None:
-    known = set(names)
-    missing = [name for name in _columns(source) if name not in known]
+    counts = Counter(names)
+    missing = [name for name in _columns(source) if name not in counts]
     if missing:
         raise ValueError(
             f"{path} has no column {', '.join(map(repr, missing))}; it has {', '.join(names)}."
         )
+    twice = next((name for name in _columns(source) if counts[name] > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path} has several columns called {twice!r}. Rename all but one.")
 
 
 def _split(source: Any, table: Any, path: str) -> Block:

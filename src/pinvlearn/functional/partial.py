@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, is_sparse
+from pinvlearn._core.device import library_of
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_choice,
@@ -165,6 +166,8 @@ def as_triplets(X: Any) -> tuple[IntArray, IntArray, Array]:
         rows, cols, values = entries.row, entries.col, entries.data
         shape = X.shape
     else:
+        if library_of(X) == "pandas":  # whose types have gaps of their own
+            X = X.to_numpy(dtype=np.float64, na_value=np.nan)
         masked = np.ma.isMaskedArray(X)
         array = np.asarray(X.data if masked else X, dtype=np.float64)
         if array.ndim != 2:

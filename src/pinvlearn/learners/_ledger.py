@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from pinvlearn._core.device import as_given, device_name, home, home_within
 from pinvlearn._core.threads import one_blas_thread
@@ -199,6 +200,18 @@ def check_class_weight(schema: Schema, class_weight: Any) -> None:
         raise ValueError(
             f"class_weight is {now or 'none'}, and the rows learned so far were summed with "
             f"{schema.class_weight or 'none'}. Set it back with set_params, or fit anew."
+        )
+
+
+def check_task(learner: Any, summary: Any) -> None:
+    """Refuse what is no summary, and sums of other targets than a learner has."""
+    if not hasattr(summary, "schema"):
+        raise TypeError(f"summary is a {type(summary).__name__}; give a Gram or a Triangle.")
+    task = summary.schema.task
+    if is_classifier(learner) == (task == "targets"):
+        raise ValueError(
+            f"the summary's targets are {'numbers' if task == 'targets' else task}, which "
+            f"{type(learner).__name__} does not learn."
         )
 
 

@@ -42,6 +42,7 @@ from pinvlearn.learners._ledger import (
     can_go_on,
     can_learn_in_pieces,
     check_class_weight,
+    check_task,
     with_classes,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -293,6 +294,7 @@ class LedgerHolder(BaseEstimator):
             Unchanged if it fails.
         """
         with unchanged_on_failure(self):
+            check_task(self, summary)
             if plan is None:
                 plan = self._plan_of_summary(summary.schema)
             elif plan.fingerprint != summary.schema.fingerprint:

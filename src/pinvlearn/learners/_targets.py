@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import compute_class_weight
 
-from pinvlearn._core.arrays import Array, expit, softmax
+from pinvlearn._core.arrays import Array, expit, is_sparse, softmax, to_dense
 from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._validation import check_block_targets, check_classes
 from pinvlearn.readout.choose import corrected, corrected_by_target
@@ -67,7 +67,7 @@ def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tupl
 
 def number_schema(y: Any, n_features: int, names: Any) -> tuple[Schema, Any]:
     """The schema of a regressor's targets, and y as an array."""
-    y = np.asarray(y, dtype=np.float64, like=home(y))
+    y = np.asarray(to_dense(y) if is_sparse(y) else y, dtype=np.float64, like=home(y))
     schema = Schema(
         "targets",
         n_features,

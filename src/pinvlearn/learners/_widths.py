@@ -37,9 +37,9 @@ CHOICES = """
 
 def is_several(value: Any) -> bool:
     """Whether a parameter leaves something to choose."""
-    return (isinstance(value, str) and value == AUTO) or isinstance(
-        value, list | tuple | np.ndarray
-    )
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, list | tuple) or (isinstance(value, str) and value == AUTO)
 
 
 def in_part(count: int) -> int:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, max_abs, power_of_two_scale
@@ -18,6 +17,7 @@ from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
+    check_classes,
     check_finite,
     check_magnitude,
     check_memory,
@@ -241,8 +241,9 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
 
     def _encoded(self, y: Any) -> Matrix:
         """Targets as a CSR array: 0/1 labels, one 0/1 column per class, or ±1 for two classes."""
-        self._multilabel = is_sparse(y) or type_of_target(y) == "multilabel-indicator"
         self._sparse_labels = is_sparse(y)
+        task, y = ("labels", y) if is_sparse(y) else check_classes(y)
+        self._multilabel = task == "labels"
         if self._multilabel:
             Y = scipy.sparse.csr_array(y, dtype=np.float64)
             Y.sum_duplicates()
@@ -255,8 +256,6 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
                 )
             self.classes_ = np.arange(Y.shape[1])
             return Y
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -300,7 +301,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
                 f"Found array with {len(columns[0]) if columns else 0} sample(s) and "
                 f"{len(columns)} feature(s) while a minimum of 1 is required."
             )
-        return columns
+        # those of the fit, where frames and arrays take each other's place
+        names = _check_feature_names_in(owner)
+        return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
     def _chosen(self, raw: list[RawColumn]) -> Any:
         """A mask of the columns that the caller says hold categories."""
@@ -310,6 +313,11 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             check_choice("categorical_features", given, ("from_dtype",))
             return mask
         listed = np.asarray(given)
+        if listed.ndim != 1:
+            raise ValueError(
+                f'categorical_features={given!r}: give "from_dtype", or a list of names, of '
+                "positions or of truth values, [] for none."
+            )
         names = [column.name for column in raw]
         if listed.dtype.kind == "b":
             if listed.shape != mask.shape:

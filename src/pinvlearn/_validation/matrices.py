@@ -1,0 +1,158 @@
+"""Matrices that functions are given: arrays, sparse ones, operators and kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+
+from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs
+from pinvlearn._core.device import is_device, is_foreign, on_device
+from pinvlearn._core.sparse import check_sparse
+from pinvlearn._validation.magnitudes import check_finite
+
+
+def check_matrix(A: Any, name: str = "A") -> Matrix:
+    """A as a float32 or float64 array, CSR array or real `LinearOperator`, finite and not empty."""
+    if is_operator(A):
+        if np.issubdtype(A.dtype, np.complexfloating):
+            raise TypeError(f"{name} is a complex operator; only real matrices are supported.")
+        return _checked_operator(A, name)
+    if is_foreign(A) or is_device(A):
+        return checked_elsewhere(A, name)
+    if np.ma.is_masked(A):
+        raise ValueError(
+            f"{name} has masked entries. Fill them first, or take `partial_svd` for a matrix of "
+            "which some entries are known."
+        )
+    check_sparse(A, name)
+    if is_sparse(A):
+        A = scipy.sparse.csr_array(A)
+        entries = A.data
+    else:
+        if hasattr(A, "toarray"):
+            raise TypeError(f"{name} of type {type(A).__name__} is not a supported matrix.")
+        A = entries = np.asarray(A)
+    if A.ndim != 2:
+        raise ValueError(
+            f"{name} has {A.ndim} dimension{'s' if A.ndim != 1 else ''}; a matrix with 2 is needed."
+            + (" Use .reshape(-1, 1) for one column." if A.ndim == 1 else "")
+        )
+    if 0 in A.shape:
+        raise ValueError(f"{name} is empty (shape {A.shape}); at least one row and column needed.")
+    if entries.dtype.kind == "c":
+        raise TypeError(f"{name} is complex; only real matrices are supported.")
+    if entries.dtype.kind not in "fiub":
+        try:
+            if is_sparse(A):
+                raise TypeError
+            A = entries = entries.astype(np.float64)
+        except (TypeError, ValueError) as failure:
+            raise TypeError(f"{name} has dtype {entries.dtype}; numbers are needed.") from failure
+    if entries.dtype not in (np.float32, np.float64):
+        A = A.astype(np.float64)
+        entries = A.data if is_sparse(A) else A
+    check_finite(A, None, name)
+    return A
+
+
+def checked_elsewhere(A: Any, name: str) -> Any:
+    """A matrix of another library, on its device, in float32 or float64."""
+    found = real(on_device(A), name)
+    if found.ndim != 2 or 0 in found.shape:
+        raise ValueError(
+            f"{name} has shape {found.shape}; a matrix of at least one row and column is needed."
+        )
+    check_finite(found, None, name)
+    return found
+
+
+def real(x: Any, name: str) -> Any:
+    """Real numbers of float32 or float64; whole numbers and truth values become float64."""
+    kind = str(x.data.dtype).rpartition(".")[2]
+    if kind in ("float32", "float64"):
+        return x
+    if "complex" in kind:
+        raise TypeError(f"{name} is complex; only real matrices are supported.")
+    return x.astype(np.float64)
+
+
+def _checked_operator(A: Any, name: str) -> Any:
+    """A real operator that multiplies vectors from both sides and gives finite numbers.
+
+    It is known through its products only, so one is tried on each side: every entry has a part in
+    one of them.
+    """
+    if 0 in A.shape:
+        raise ValueError(f"{name} is empty (shape {A.shape}); at least one row and column needed.")
+    A = A if A.dtype in (np.float32, np.float64) else _FloatOperator(A)
+    trial = np.random.default_rng(0)
+    for side, size, product in (("", 1, A.matvec), (" transposed", 0, A.rmatvec)):
+        # Small enough that large entries do not overflow in the sum.
+        vector = trial.standard_normal(A.shape[size]).astype(A.dtype) * 2.0**-20
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                result = np.asarray(product(vector.astype(A.dtype)))
+        except NotImplementedError as missing:
+            raise TypeError(
+                f"{name} is an operator without a{side} product: define "
+                f"{'rmatvec' if side else 'matvec'}, which decompositions need as well."
+            ) from missing
+        if not np.isfinite(result).all():
+            row = int(np.flatnonzero(~np.isfinite(result))[0])
+            raise ValueError(
+                f"{name} is an operator whose{side} product with finite numbers has NaN or "
+                f"infinity in entry {row}. Remove such values first."
+            )
+    return A
+
+
+class _FloatOperator(scipy.sparse.linalg.LinearOperator):
+    """An operator of another number type, seen as one of float64."""
+
+    def __init__(self, A: Any) -> None:
+        super().__init__(np.float64, A.shape)
+        self._operator = A
+
+    def _matmat(self, X: Array) -> Any:
+        return self._operator.matmat(X)
+
+    def _rmatmat(self, X: Array) -> Any:
+        return self._operator.rmatmat(X)
+
+
+def check_symmetric(K: Matrix) -> Matrix:
+    """A precomputed kernel of the training rows must be square and symmetric.
+
+    It is returned in the precision that its entries have: float32 where all are float32 numbers.
+    """
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"A precomputed kernel must be square for fit; its shape is {K.shape}. For predict "
+            "give the kernel of new rows against all training rows."
+        )
+    size, single = max_abs(K), np.finfo(np.float32)
+    if float(single.tiny) < size < float(single.max) and not (K.astype(np.float32) != K).any():
+        K = K.astype(np.float32, copy=False)
+    eps = single.eps if K.dtype == np.float32 else 0.0
+    difference = float(abs(K - K.T).max())
+    if difference > max(1e-8, 10.0 * float(eps)) * size:
+        raise ValueError(
+            "A precomputed kernel must be symmetric; K and its transpose differ by up to "
+            f"{difference:.3g}."
+        )
+    return K
+
+
+def check_kernel_matrix(K: Any) -> int:
+    """n of an n × n matrix, which must be finite and symmetric if it is an array."""
+    shape = getattr(K, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
+    if not callable(K):
+        K = np.asarray(K)
+        check_finite(K, name="K")
+        check_symmetric(K)
+    return int(shape[0])

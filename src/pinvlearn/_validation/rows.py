@@ -1,0 +1,208 @@
+"""Rows of estimators, with scikit-learn's checks: tables, targets, classes and weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pinvlearn._core.arrays import Array, Matrix, distinct, is_sparse, to_dense
+from pinvlearn._core.device import (
+    as_given,
+    home,
+    is_device,
+    library_of,
+    moved_to,
+    on_device,
+    to_host,
+)
+from pinvlearn._core.sparse import check_sparse
+from pinvlearn._validation.homes import check_library, check_on_host, following, taken_as_is
+from pinvlearn._validation.magnitudes import check_finite, check_magnitude
+from pinvlearn._validation.matrices import checked_elsewhere, real
+
+FLOATS = (np.float64, np.float32)
+"""Number types that are taken as they are; others become the first."""
+
+
+def check_in_memory(X: Any) -> None:
+    """Refuse what an engine holds: `fit` would gather all of it in this process, silently."""
+    library = library_of(X)
+    calls = {
+        "dask": "pinvlearn.dask.fit(estimator, X, y)",
+        "pyspark": "pinvlearn.spark.fit(estimator, X, features=[...], label=..., block=..., "
+        "order=...)",
+    }
+    if library in calls:
+        raise TypeError(f"X is a {library} {type(X).__name__}. Use {calls[library]} instead.")
+
+
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Record the names of a frame's columns in a new fit, or compare them with those of the fit."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
+
+
+def checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> Any:
+    """scikit-learn's checks; arrays of other libraries come back as ours, in float64 or float32.
+
+    Its checks of dtypes know those of NumPy alone.
+    """
+    X = as_given(X)
+    check_library(X)
+    elsewhere = taken_as_is(X)
+    if elsewhere and not getattr(estimator, "_runs_on_devices", False):
+        check_on_host(type(estimator).__name__, X)
+    X = validate_data(estimator, X, dtype=None if elsewhere else dtype, **options)
+    if not elsewhere:
+        return X
+    X = real(on_device(X), "X")
+    return X if dtype is FLOATS else X.astype(dtype, copy=False)
+
+
+def check_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    dtype: Any = FLOATS,
+    least: int = 1,
+    finite: bool = True,
+    bounded: bool = True,
+) -> Matrix:
+    """The rows of a new fit, or (``reset=False``) later ones, of a fitted estimator.
+
+    A new fit records the number and the names of the columns, and later rows must agree.  What else
+    is allowed, the estimator's tags say.  ``finite=False`` leaves infinity and NaN to the caller,
+    and ``bounded=False`` numbers whose powers overflow.
+    """
+    if not reset:
+        check_is_fitted(estimator)
+    check_sparse(X)
+    tags = estimator.__sklearn_tags__().input_tags
+    with np.errstate(over="ignore", invalid="ignore"):  # in sums of large numbers
+        X = checked_by_sklearn(
+            estimator,
+            X,
+            dtype,
+            accept_sparse="csr" if tags.sparse else False,
+            ensure_all_finite="allow-nan" if tags.allow_nan else False,
+            ensure_min_samples=least,
+            reset=reset,
+        )
+    if finite and not tags.allow_nan:
+        check_finite(X, getattr(estimator, "feature_names_in_", None))
+    if finite and bounded:
+        check_magnitude(X, part=True)
+    return scipy.sparse.csr_array(X) if is_sparse(X) else X
+
+
+def check_rows_and_targets(
+    estimator: Any, X: Any, y: Any, *, dtype: Any = FLOATS
+) -> tuple[Matrix, Any]:
+    """The rows of a new fit, as `check_rows` has them, and as many targets."""
+    check_sparse(X)
+    check_sparse(y, "y")
+    check_library(X, y)
+    if taken_as_is(X):
+        return _rows_and_targets_elsewhere(estimator, X, y, dtype)
+    y = following(y, X)
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
+        dtype=dtype,
+        multi_output=True,
+        ensure_all_finite=False,
+    )
+    check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scipy.sparse.csr_array(X) if is_sparse(X) else X, y
+
+
+def _rows_and_targets_elsewhere(estimator: Any, X: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
+    """The same where the rows live on a device; targets of NumPy may be names of classes."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but it is None.")
+    X = checked_by_sklearn(estimator, X, dtype, ensure_all_finite=False)
+    y = following(y, X)
+    if not is_device(y):
+        y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
+    if y.ndim not in (1, 2) or len(y) != len(X):
+        raise ValueError(f"X has {len(X)} rows, and y the shape {y.shape}; give one for each row.")
+    check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return X, y
+
+
+def check_outputs(X: Any, n_components: int) -> Array:
+    """Rows as a transformer with so many components has returned them."""
+    check_library(X)
+    elsewhere = taken_as_is(X)
+    outputs: Array = checked_elsewhere(X, "X") if elsewhere else check_array(X, dtype=FLOATS)
+    if outputs.shape[1] != n_components:
+        raise ValueError(
+            f"X has {outputs.shape[1]} columns, and the model {n_components} components; give rows "
+            "as transform returns them."
+        )
+    return outputs
+
+
+def check_weights(
+    sample_weight: Any, n: int, where: str = "", *, some: bool = False, X: Any = None
+) -> Array | None:
+    """Finite weights of at least 0, one for each of n rows; one number is that of all.
+
+    With `some`, not all of them may be 0.  They are moved to where X lives.
+    """
+    if sample_weight is None:
+        return None
+    if X is not None:
+        sample_weight = following(sample_weight, X)
+    weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"{where}sample_weight has {weights.ndim} dimensions; one is needed.")
+    if len(weights) != n:
+        raise ValueError(
+            f"{where}sample_weight has {len(weights)} entries for {n} rows; give one for each."
+        )
+    check_finite(weights, None, "sample_weight", where)
+    if n and weights.min() < 0.0:
+        raise ValueError(f"{where}sample_weight holds negative weights.")
+    if some and not weights.any():
+        raise ValueError("The sample weights are all zero; give some row a weight above 0.")
+    weights = moved_to(weights, X) if is_device(X) else weights
+    return weights
+
+
+def check_classes(y: Any) -> tuple[str, Any]:
+    """The task of a classifier, "classes" or "labels", and its targets as an array."""
+    if is_device(y):
+        return _classes_elsewhere(y)
+    y = to_dense(y) if is_sparse(y) else np.asarray(y)
+    if y.dtype.kind == "O" and y.ndim == 1:
+        gaps = [i for i, value in enumerate(y) if value is None or value != value]
+        if gaps:
+            raise ValueError(
+                f"Input y contains NaN: y[{gaps[0]}] is {y[gaps[0]]!r}. Leave out rows whose class "
+                "is not known."
+            )
+    check_classification_targets(y)
+    if type_of_target(y) == "multilabel-indicator":
+        return "labels", y
+    return "classes", column_or_1d(y, warn=True)
+
+
+def _classes_elsewhere(y: Any) -> tuple[str, Any]:
+    """The same of targets on a device, of which the distinct values are looked at."""
+    few = distinct(y)
+    if y.ndim == 2 and y.shape[1] > 1:
+        check_classification_targets(to_host(y[:1000]))
+        return "labels", y
+    y = y.reshape(-1)
+    check_classification_targets(few)
+    return "classes", y

@@ -1,0 +1,161 @@
+"""What is learned from a table: its target, and whether that is a class or a quantity."""
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from pinvlearn.cli._data import OWN_TARGET, Data, check_squares, listed, read
+from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._kinds import kind_of_levels, kind_of_texts
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._sources import AS_USUAL, Reading, Source
+
+Task: TypeAlias = Literal["classification", "regression"]
+
+# More classes than this, or fewer rows per class, and whole numbers are taken as quantities.
+MOST_CLASSES, ROWS_PER_CLASS = 50, 5
+
+
+class Learning(NamedTuple):
+    """What a file gives to learn from."""
+
+    X: Any
+    y: Any
+    task: Task
+    target: str | None
+    source: Source
+
+
+def learning_data(
+    path: Path,
+    target: str | None,
+    task: Task | None,
+    note: Note,
+    *,
+    reading: Reading = AS_USUAL,
+    labels: bool = False,
+) -> Learning:
+    """The inputs, the target and the task of a file to learn from.
+
+    With `labels` the target may be indicators of any number of labels per row.
+    """
+    data = read(path, note, reading)
+    if labels and data.multilabel and target in (None, OWN_TARGET):
+        return Learning(data.X, data.y, "classification", OWN_TARGET, data.source)
+    X, y = split_target(data, target, note)
+    if task is None:
+        _check_numbers(y, target or OWN_TARGET, reading)
+        task, reason = infer_task(y)
+        note(f"{task}, since {reason} (use --task to say otherwise)")
+    y = as_labels(y) if task == "classification" else as_quantities(y)
+    return Learning(X, y, task, target or OWN_TARGET, data.source)
+
+
+def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
+    """Refuse a target of texts that seem to be numbers: each would be a class of its own."""
+    if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
+        return
+    cells = [str(cell) for cell in y]
+    kind = kind_of_texts(target, cells, reading.decimal)
+    if kind.remedy and kind_of_levels(cells).word == "text":
+        raise UserError(
+            f"the target {target!r} holds {kind.why}. {kind.remedy}; --task classification takes "
+            "it as it is."
+        )
+
+
+def split_target(
+    data: Data, target: str | None, note: Note, *, least: int = 2
+) -> tuple[Any, pd.Series]:
+    """The inputs and the target, without the rows whose target is missing."""
+    if data.multilabel:
+        raise UserError(
+            "the rows of this file have any number of labels, which only `pinvlearn fit --model "
+            "fastpi` learns.",
+            USAGE,
+        )
+    if data.y is not None and target in (None, OWN_TARGET):
+        X, y = data.X, pd.Series(data.y)
+    elif sparse.issparse(data.X):
+        own = "has none" if data.y is None else f"is called {OWN_TARGET!r}"
+        raise UserError(f"a sparse file brings its own target, and this one {own}.", USAGE)
+    else:
+        known = listed([*data.X.columns, *([] if data.y is None else [OWN_TARGET])])
+        if target is None:
+            raise UserError(f"say which column to learn with --target; there are {known}.", USAGE)
+        if target not in data.X.columns:
+            raise UserError(f"there is no column {target!r}; there are {known}.", USAGE)
+        X, y = data.X.drop(columns=target), data.X[target]
+    if X.shape[1] == 0:
+        raise UserError(
+            f"the target {target!r} is the only column; there is nothing to learn from."
+        )
+    known_rows = y.notna().to_numpy()
+    if not known_rows.all():
+        note(f"{(~known_rows).sum()} of {len(y)} rows have no target and are left out")
+        X, y = X[known_rows], y[known_rows]
+    if len(y) < least:
+        few = f"{len(y)} row with a target is too few" if len(y) else "no row has a target"
+        raise UserError(f"{few}: there is nothing to learn from. Give more rows.")
+    return X, y
+
+
+def infer_task(y: pd.Series) -> tuple[Task, str]:
+    """Classification or regression, and the reason."""
+    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
+        return "classification", "the target is not a number"
+    if (y % 1 != 0).any():
+        return "regression", "the target has fractions"
+    distinct = y.nunique()
+    if distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(y) or distinct <= 2:
+        return "classification", f"the target takes {distinct} whole values"
+    return "regression", f"the target takes {distinct} different whole values"
+
+
+def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[Any, Any]:
+    """The target as class labels: integers where it holds whole numbers, strings otherwise.
+
+    With the classes of a model as `like`, strings where those are strings.
+    """
+    labels = None if like is not None and like.dtype.kind in "US" else _whole_numbers(y)
+    labels = _texts(y) if labels is None else labels
+    if len(np.unique(labels)) < least:
+        raise UserError(
+            f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
+            "target column, or add rows of another class."
+        )
+    return labels
+
+
+def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
+    """Integers, if all are; None for others, and for floats beyond 64 bits."""
+    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y) or (y % 1 != 0).any():
+        return None
+    values = np.array(y.tolist()) if y.dtype.kind not in "iuf" else y.to_numpy()
+    if len(values) and (values.max() >= 2**63 or values.min() < -(2**63)):
+        return values if values.dtype.kind == "u" else None
+    return values.astype(np.int64)
+
+
+def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
+    """Text as it stands, and whole numbers without a point."""
+    if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
+        return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
+    return y.astype(str).to_numpy().astype(str)
+
+
+def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
+    """The target as floats."""
+    values = pd.to_numeric(y, errors="coerce").to_numpy(dtype=float)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise UserError(
+            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Use --task "
+            "classification, or clean the column.",
+            USAGE,
+        )
+    check_squares(values, "the target")
+    return values

@@ -1,0 +1,57 @@
+"""Delimited text as a data frame: cells under the names of its first line."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._output import Note
+from pinvlearn.cli._sources import Source, delimiter
+
+
+def opened_text(where: Source) -> tuple[str, str, str]:
+    """Text, its first line, and what separates its cells."""
+    text = where.text().whole.lstrip("\ufeff")
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    return text, header, delimiter(header, where.suffix, where.reading)
+
+
+def table(where: Source, text: str, mark: str, note: Note | None = None, **options: Any) -> Any:
+    """What `pandas.read_csv` makes of text, each cell under its own name.
+
+    Where the first row has more cells than there are names, pandas takes the first cells of all
+    rows for names of rows, and the others would stand under the name of their neighbour.  That is
+    right where each row has one cell more, as R writes them, and wrong where that cell is what
+    follows a delimiter at the end of the row.
+    """
+    rows = _rows(text, mark)
+    names, first = len(next(rows, (0, []))[1]), next(rows, (0, []))
+    if len(first[1]) > names:
+        every = [first, *rows]
+        if any(len(cells) != names + 1 for _, cells in every):
+            line, cells = next(row for row in every if len(row[1]) > names)
+            raise UserError(
+                f"{where.name}, line {line}: {len(cells)} fields, and the header has {names}. "
+                f"Mend the line, or put fields with {mark!r} in quotes."
+            )
+        if not any(cells[-1].strip() for _, cells in every):
+            options["index_col"] = False
+        elif note is not None:
+            note("rows have one field more than the header: the first is taken for their names")
+    frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
+    frame.columns = [str(name).strip() for name in frame.columns]
+    return frame.reset_index(drop=True)
+
+
+def _rows(text: str, mark: str) -> Iterator[tuple[int, list[str]]]:
+    """Lines that are not blank, as their numbers and cells."""
+    # one at a time: a StringIO would be another copy of the text
+    each = (found.group() for found in re.finditer(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text))
+    lines = csv.reader(each, delimiter=mark, skipinitialspace=True)
+    for cells in lines:
+        if len(cells) > 1 or (cells and cells[0].strip()):
+            yield lines.line_num, cells
