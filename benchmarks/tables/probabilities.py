@@ -8,9 +8,10 @@ with and without it.
 
 Conclusion: the linear read-out is within the limit everywhere but on 20 rows of breast cancer, on
 sets that were kept aside too: where features are few its scores are fitted to them by logistic
-regression, with a ridge chosen by folds.  The kernel machine is within it but on 20 and 50 rows of
-breast cancer, which a straight line separates; the RBF network, whose centres are few, but on these,
-dna and chess, whose classes follow single columns.  Thousands of rows feel nothing of the smoothing.
+regression, with a ridge chosen by folds. The kernel machine is within it but on 20 and 50 rows of
+breast cancer, which a straight line separates; the RBF network, whose centres are few, but on
+these, dna and chess, whose classes follow single columns. Thousands of rows feel nothing of the
+smoothing.
 """
 
 import argparse

@@ -195,7 +195,10 @@ def decoded(readout: Readout, scoring: Scoring, *, intercept: bool, always: bool
         return readout
     weights = np.ones(len(Y)) if readout.weights is None else to_host(readout.weights)
     found = judge(scoring, to_host(Y), to_host(outputs), weights, intercept=intercept)
-    if found is None or not (always or found.better):
+    if found is None:
+        note = "decoding=logistic was left out: left-out outputs do not point to their own classes"
+        return replace(readout, report=readout.report.with_notes(note)) if always else readout
+    if not (always or found.better):
         return readout
     decoding = found.decoding
     with np.errstate(invalid="ignore"):
