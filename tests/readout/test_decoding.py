@@ -168,12 +168,10 @@ class TestLearners:
         assert any("decoding" in note for note in model.report_.notes)
 
     def test_what_cannot_be_decoded_is_left_and_said(self):
-        twelve = in_a_row(1200, 12)  # of which least squares tells those at the ends alone
-        for X, y in (twelve, (np.zeros((30, 2)), np.arange(30) % 3)):
-            model = pinvlearn.PinvClassifier(decoding="logistic").fit(X, y)
-            assert model.decoding_ == "argmax"
-            assert any("decoding=logistic was left out" in note for note in model.report_.notes)
-            assert pinvlearn.PinvClassifier(decoding="argmax").fit(X, y).report_.notes == ()
+        X, y = np.zeros((30, 2)), np.arange(30) % 3
+        model = pinvlearn.PinvClassifier(decoding="logistic").fit(X, y)
+        assert model.decoding_ == "argmax"
+        assert any("decoding=logistic was left out" in note for note in model.report_.notes)
 
     @pytest.mark.parametrize("k", [2, 3])
     def test_decisions_probabilities_and_outputs_agree(self, k):
