@@ -86,3 +86,11 @@ def test_many_right_hand_sides_are_solved_for_in_parts(backend, monkeypatch):
         there = on_device(backend.put(L)), on_device(backend.put(B))
         found = to_host(factoring.solve_lower(*there, transposed=transposed))
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_diagonal_can_be_written_to_in_any_order(order):
+    A = np.array([[1.0, 2.0], [3.0, 4.0]], order=order)
+    factoring.diagonal_of(A)[:] = 7.0
+    factoring.add_to_diagonal(A, np.array([1.0, -1.0]))
+    np.testing.assert_array_equal(A, [[8.0, 2.0], [3.0, 6.0]])

@@ -165,7 +165,7 @@ def cholesky_solve(L: Array, rhs: Array) -> Array:
     """(LLᵀ)⁻¹ rhs for the lower triangle of L."""
     if is_device(L):
         return _triangular(L, _triangular(L, rhs), transposed=True)
-    solution: Array = scipy.linalg.cho_solve((L, True), rhs, check_finite=False)
+    solution: Array = lapack("potrs", L, rhs)(L, rhs, lower=True)[0]
     return solution
 
 
@@ -214,12 +214,18 @@ def is_definite(A: Array) -> bool:
     return bool(info == 0)
 
 
+def diagonal_of(A: Array) -> Array:
+    """The diagonal of a host's array, to be written to."""
+    diagonal: Array = np.einsum("ii->i", A)
+    return diagonal
+
+
 def add_to_diagonal(A: Array, values: Any) -> None:
     """A += diag(values), in place."""
     if is_device(A):
         A.add_to_diagonal(values)
     else:
-        A[np.diag_indices_from(A)] += values
+        diagonal_of(A)[:] += values
 
 
 def with_diagonal(G: Any, diagonal: Any) -> Any:

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
+from pinvlearn._core.arrays import (
+    CANCELLED,
+    Array,
+    IntArray,
+    Matrix,
+    Shifted,
+    is_sparse,
+    lower_mask,
+    slices,
+)
 from pinvlearn._core.blas import PANEL, add_gram, add_rows, device_panels
 from pinvlearn._core.device import check_room, is_device
 from pinvlearn._core.factoring import add_outer
@@ -353,6 +362,6 @@ def _mirror_upper(G: Array, block: int = 256) -> None:
     """Copy the upper triangle of G below its diagonal, in tiles that fit the cache."""
     for i in range(0, len(G), block):
         tile = G[i : i + block, i : i + block]
-        tile[:] = np.triu(tile) + np.triu(tile, 1).T
+        tile[:] = np.where(lower_mask(len(tile)).T, tile, tile.T)
         for j in range(i + block, len(G), block):
             G[j : j + block, i : i + block] = G[i : i + block, j : j + block].T

@@ -10,7 +10,13 @@ import numpy as np
 from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
 from pinvlearn._core.blas import blas
 from pinvlearn._core.device import home, is_device, to_host
-from pinvlearn._core.factoring import cholesky_solve, eigh, solve_lower, with_diagonal
+from pinvlearn._core.factoring import (
+    cholesky_solve,
+    diagonal_of,
+    eigh,
+    solve_lower,
+    with_diagonal,
+)
 from pinvlearn._core.products import product
 from pinvlearn.linalg.elimination import Inverse, Split
 from pinvlearn.linalg.quadrature import Quadrature
@@ -455,7 +461,7 @@ def _symmetric(moments: Moments) -> Array:
     if is_device(moments.G):
         return with_diagonal(moments.G, moments.diagonal)
     G = np.array(moments.G, order="F")
-    G[np.diag_indices_from(G)] = moments.diagonal
+    diagonal_of(G)[:] = moments.diagonal
     return G
 
 
