@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
-from pinvlearn._core.blas import blas
+from pinvlearn._core.blas import call
 from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import (
     cholesky_solve,
@@ -21,7 +21,7 @@ from pinvlearn._core.products import product
 from pinvlearn.linalg.elimination import Inverse, Split
 from pinvlearn.linalg.quadrature import Quadrature
 from pinvlearn.readout.problem import EPS, Center, Problem
-from pinvlearn.summaries.moments import Factored, Moments, panels
+from pinvlearn.summaries.moments import Factored, Moments
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -429,18 +429,12 @@ class Inverted:
 
 
 def solved_rows(Z: Array, R: Array) -> Array:
-    """Z R⁻¹ for the upper triangle of R, a panel of columns at a time.
-
-    All but the corners of R is matrix products, which release the GIL; SciPy's triangular solves
-    hold it.
-    """
+    """Z R⁻¹ for the upper triangle of R, by one solve that releases the GIL."""
     if is_device(R):
         return solve_lower(R.T, Z.T).T
-    solved = Z.copy()
-    for columns in panels(len(R)):
-        part = Z[:, columns] - solved[:, : columns.start] @ R[: columns.start, columns]
-        corner = R[columns, columns].T
-        solved[:, columns] = blas("trsm", part)(1.0, corner, part.T, lower=1, overwrite_b=True).T
+    solved, R, (m, p) = np.array(Z, order="C"), np.ascontiguousarray(R), Z.shape
+    if m:  # rows are columns to Fortran, and R a lower triangle
+        call("dtrsm", "L", "L", "N", "N", p, m, 1.0, R, p, solved, p)
     return solved
 
 
