@@ -358,7 +358,7 @@ def mirror_lower(G: Array) -> Array:
     return G
 
 
-def _mirror_upper(G: Array, block: int = 256) -> None:
+def _mirror_upper(G: Array, block: int = 128) -> None:
     """Copy the upper triangle of G below its diagonal, in tiles that fit the cache."""
     for i in range(0, len(G), block):
         tile = G[i : i + block, i : i + block]

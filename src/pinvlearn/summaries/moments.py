@@ -12,6 +12,7 @@ import numpy as np
 from pinvlearn._core.arrays import Array, lower_mask, slices
 from pinvlearn._core.device import is_device
 from pinvlearn._core.factoring import add_outer, cholesky, diagonal_of, with_diagonal
+from pinvlearn._core.products import mirror_lower
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -137,10 +138,7 @@ class Moments:
         self._made = None
         if is_device(self.G):  # both triangles are there, and the factor has an array of its own
             return with_diagonal(self.G, self.diagonal + ridge)
-        for rows, strict in below_diagonal(self.G):
-            self.G[: rows.start, rows] = strict[:, : rows.start].T
-            corner = strict[:, rows.start :]
-            self.G[rows, rows] = corner + corner.T
+        mirror_lower(self.G)
         diagonal_of(self.G)[:] = self.diagonal + ridge
         return self.G.T
 
