@@ -247,12 +247,14 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             held = moved_to(values, like).astype(self._dtype, copy=False)
             setattr(self, name, as_given(held))
 
-    def _projected(self, X: Any) -> Array:
-        """X Vᵀ for new rows; the product is finite only where they are, which saves a pass."""
+    def _projected(self, X: Any, mean: Array | None = None) -> Array:
+        """(X - mean) Vᵀ for new rows; it is finite only where they are, which saves a pass."""
         X, components = check_rows(self, X, reset=False, finite=False), self._there("components_")
         check_same_home(self, X, components, "transform")
         with np.errstate(over="ignore", invalid="ignore"):
             output: Array = X @ components.T
+            if mean is not None:
+                output -= mean @ components.T
             finite = bool(output.size) and np.isfinite(output.sum())
         if finite:
             return output

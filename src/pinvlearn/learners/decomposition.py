@@ -164,10 +164,7 @@ class FastPCA(Decomposition):
             Their coordinates, divided by the standard deviations if `whiten`.
         """
         check_is_fitted(self)
-        output = self._projected(X)
-        with np.errstate(over="ignore"):
-            output -= self._there("mean_") @ self._there("components_").T
-        output = held(output, "outputs", "divide X by a large number first")
+        output = self._projected(X, self._there("mean_"))
         if self.whiten:
             output = (output * cutoff_gain(self._deviations, self._rcond)).astype(output.dtype)
         return as_given(output)
