@@ -120,6 +120,13 @@ def test_eigenvectors_are_the_same_on_any_number_of_threads(n):
     np.testing.assert_allclose(V.T @ V, np.eye(n), rtol=0, atol=limit)
 
 
+def test_eigenvectors_of_single_precision_are_double():
+    G = np.array([[2.0, 1.0], [1.0, 2.0]], dtype=np.float32)
+    values, V = factoring.eigh(G)
+    assert values.dtype == V.dtype == np.float64
+    np.testing.assert_allclose(values, [1.0, 3.0], rtol=4 * np.finfo(float).eps)
+
+
 def test_eigenvalues_that_do_not_converge_are_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="converge"):
         factoring.eigh(np.full((5, 5), np.nan))

@@ -39,7 +39,7 @@ def eigh(G: Array) -> tuple[Array, Array]:
         return _wrapped(G.xp.linalg.eigh(G.data))
     n, info = len(G), np.zeros(1, dtype=np.int64)  # integers are wide enough for either kind
     values, beside, turns = np.empty((3, n))
-    G, V = np.asfortranarray(G), np.empty((n, n), order="F")
+    G, V = np.asfortranarray(G, dtype=np.float64), np.empty((n, n), order="F")
     if not n:
         return values, V
     work, integers = np.empty(1 + n * (n + 64)), np.empty(3 + 5 * n, dtype=np.int64)

@@ -64,8 +64,8 @@ SINGLE_BLURRED = 0.04
 for sums of b = `SINGLE_ROWS` (u = 2⁻²⁴): three digits."""
 
 SINGLE_RESOLUTION = 1e-3
-"""Fraction of the largest singular value below which such a Gram matrix tells none from zero: the
-root of √b·u."""
+"""Fraction of the largest singular value below which such a Gram matrix tells none from zero: about
+the root of √b·u."""
 
 SINGLE_SAMPLE = 64
 """Rows whose mean stands for that of all until all have been read."""

@@ -432,8 +432,9 @@ def solved_rows(Z: Array, R: Array) -> Array:
     """Z R⁻¹ for the upper triangle of R, by one solve that releases the GIL."""
     if is_device(R):
         return solve_lower(R.T, Z.T).T
-    solved, R, (m, p) = np.array(Z, order="C"), np.ascontiguousarray(R), Z.shape
-    if m:  # rows are columns to Fortran, and R a lower triangle
+    (m, p), solved = Z.shape, np.array(Z, dtype=np.float64, order="C")
+    R = np.ascontiguousarray(R, dtype=np.float64)
+    if solved.size:  # rows are columns to Fortran, and R a lower triangle
         call("dtrsm", "L", "L", "N", "N", p, m, 1.0, R, p, solved, p)
     return solved
 
