@@ -16,6 +16,7 @@ Without a ridge ``auto`` is as fast where the kernel matrix has full rank to rou
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from benchmarks.kernels import GAMMA, with_constant
 from benchmarks.learning import indicator
 from benchmarks.result import Record, Result, Table
 from benchmarks.splits import folds_to_run, make_fold
-from benchmarks.timing import Timing, clock, race
+from benchmarks.timing import COLUMNS, Timing, race
 
 NAMES = {"speed-learning": "learning time and accuracy of every solver beside the exact SVD"}
 SETS = (
@@ -77,25 +78,27 @@ def run(args: argparse.Namespace) -> Result:
         )
         features = pinvlearn.RBFFeatures(centers=fold.centres(piece["kernels"]), gamma=GAMMA)
         features.fit(fold.X_train)
-        build = race({"build": partial(features.transform, fold.X_train)}, repeats=1)["build"]
+        building = {"build": partial(features.transform, fold.X_train)}
+        build = race(building, repeats=1, both=True)["build"]
         H, H_test = build.value, features.transform(fold.X_test)
         yield {"method": "build", "ridge": None, **build.record()}
         mean_diagonal = float(np.mean(np.einsum("ij,ij->j", H, H)))
         for ridge in args.ridges:
             racers = methods(H, fold.y_train, ridge * mean_diagonal, args.seed)
-            for name, timing in race(racers, repeats=1, warmup=0).items():
+            for name, timing in race(racers, repeats=1, warmup=0, both=True).items():
                 yield {"method": name, "ridge": ridge, **_outcome(timing, H_test, fold.y_test)}
 
     _warm_up(args.ridges)
     records = collect(args, _pieces(args), measure)
     tables, findings = [], []
-    for kernels in args.kernels:
-        summary = _summary([r for r in records if r["kernels"] == kernels], clock(args.threads))
+    for kernels, (column, timer) in product(args.kernels, COLUMNS.items()):
+        summary = _summary([r for r in records if r["kernels"] == kernels], timer)
         tables += [
-            _table(f"{kernels} kernels, {_alpha_words(ridge)}", summary, ridge)
+            _table(f"{kernels} kernels, {_alpha_words(ridge)}, {column}", summary, ridge)
             for ridge in args.ridges
         ]
-        findings += [f"{kernels} kernels: {line}" for line in _findings(summary, args.ridges)]
+        lines = _findings(summary, args.ridges)
+        findings += [f"{kernels} kernels, {column}: {line}" for line in lines]
     return Result(settings_of(args), tables, findings, records=records)
 
 
@@ -180,7 +183,7 @@ def _summary(records: Sequence[Record], timer: str) -> list[Record]:
         if all(timer in r for r in own):
             shares = [r[timer] / yardstick[_fold_key(r)][timer] for r in own]
             entry["fraction"] = float(np.median(shares))
-            entry["seconds"] = float(np.median([r["seconds"] for r in own]))
+            entry["seconds"] = float(np.median([r[timer] for r in own]))
         if all("accuracy" in r for r in own):
             scores = np.array([r["accuracy"] for r in own])
             same_alpha = [exact[*_fold_key(r), ridge]["accuracy"] for r in own]

@@ -43,6 +43,7 @@ SHAPES = {
     "wide": (500, 20_000, 20),
     "tall, float32": (50_000, 300, 20),
     "tall, far": (50_000, 300, 20),
+    "tall, float32, far": (50_000, 300, 20),
     "square, float32": (2000, 2000, 40),
     "square, far": (2000, 2000, 40),
     "wide, far": (500, 20_000, 20),
@@ -223,10 +224,8 @@ def _beside_peers(groups: list[list[Record]], timer: str, slack: float) -> str:
         f"{shape} none" if peer is None else f"{shape} {gains[shape]:.2f} ({peer['method']})"
         for shape, peer in best.items()
     )
-    return (
-        f"time of the best peer over ours, excess within {slack:g}: smallest "
-        f"{min(gains.values()):.2f} (target {TARGET:g}); {shown}."
-    )
+    least = f"smallest {min(gains.values()):.2f} (target {TARGET:g}); " if gains else ""
+    return f"time of the best peer over ours, excess within {slack:g}: {least}{shown}."
 
 
 def _best_peer(group: list[Record], timer: str, slack: float) -> Record | None:

@@ -38,7 +38,9 @@ from benchmarks.timing import COLUMNS
 
 NAMES = {"speed-sparse": "svd of sparse matrices against eight peers at equal error"}
 OURS = "auto"
-TARGET = 1.25
+TARGET = 1.5
+"""Of the fastest peer's time over ours, in the median."""
+
 LARGE = {"sklearn randomized_svd": 4.0, "frPCA": 1.5, "gram, eigh(evr)": 3.0}
 """What `auto` should gain on the two largest matrices at small ranks."""
 
@@ -228,20 +230,20 @@ def findings(records: list[Record]) -> list[str]:
 def _beside_peers(
     groups: Mapping[tuple[str, float], Mapping[str, Record]], column: str, timer: str
 ) -> str:
-    """Our time over that of the fastest peer of equal error, in every cell that has one."""
+    """The time of the fastest peer of equal error over ours, in every cell that has one."""
     best = {}
     for key, group in groups.items():
         equal = {n: r[timer] for n, r in group.items() if n != OURS and r["as_good"]}
         if equal:
             name = min(equal, key=lambda n: equal[n])
-            best[key] = (group[OURS][timer] / equal[name], name)
+            best[key] = (equal[name] / group[OURS][timer], name)
     if not best:
         return f"{column}: no peer reaches the error of auto."
-    worst = max(best, key=lambda key: best[key][0])
-    met = sum(ratio <= TARGET for ratio, _ in best.values())
+    worst = min(best, key=lambda key: best[key][0])
+    behind = sum(ratio < 1.0 for ratio, _ in best.values())
     return (
-        f"{column}, auto's time over that of the fastest peer of equal error: at most "
-        f"{best[worst][0]:.2f} ({worst[0]}, α = {worst[1]:g}, {best[worst][1]}; target "
-        f"{TARGET}), met in {met} of {len(best)} cells; median "
-        f"{median(r for r, _ in best.values()):.2f}."
+        f"{column}, time of the fastest peer of equal error over auto's: median "
+        f"{median(r for r, _ in best.values()):.2f} (target {TARGET}) in {len(best)} cells, at "
+        f"least {best[worst][0]:.2f} ({worst[0]}, α = {worst[1]:g}, {best[worst][1]}); below one "
+        f"in {behind}."
     )

@@ -37,3 +37,11 @@ def test_pieces_on_a_device_are_about_equal(monkeypatch):
     assert device_rows(100, None, 11) == 6
     assert device_rows(5000, None, 3) == 1
     assert device_rows(10, None, 0) == 1
+
+
+def test_a_mask_is_kept_and_nobody_writes_to_it():
+    mask = arrays.lower_mask(3)
+    np.testing.assert_array_equal(mask, np.tril(np.ones((3, 3), dtype=bool)))
+    assert arrays.lower_mask(3) is mask
+    with pytest.raises(ValueError, match="read-only"):
+        mask[0, 1] = True

@@ -5,6 +5,8 @@ import pytest
 
 from pinvlearn._core import factoring
 from pinvlearn._core.device import on_device, to_host
+from pinvlearn._core.threads import one_blas_thread
+from threads import blas_limited_to
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((20, 6))
@@ -86,3 +88,45 @@ def test_many_right_hand_sides_are_solved_for_in_parts(backend, monkeypatch):
         there = on_device(backend.put(L)), on_device(backend.put(B))
         found = to_host(factoring.solve_lower(*there, transposed=transposed))
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_diagonal_can_be_written_to_in_any_order(order):
+    A = np.array([[1.0, 2.0], [3.0, 4.0]], order=order)
+    factoring.diagonal_of(A)[:] = 7.0
+    factoring.add_to_diagonal(A, np.array([1.0, -1.0]))
+    np.testing.assert_array_equal(A, [[8.0, 2.0], [3.0, 6.0]])
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 300, 700])
+def test_eigenvectors_are_the_same_on_any_number_of_threads(n):
+    """Those of the lower triangle, whatever is above it, to rounding of the largest eigenvalue."""
+    A = np.random.default_rng(0).standard_normal((n + 5, n)) / np.arange(1, n + 1)
+    G = A.T @ A
+    lower = np.where(np.tri(n, dtype=bool), G, np.nan)
+    found = []
+    for count in (1, 2):
+        for order in ("C", "F"):
+            with blas_limited_to(count), one_blas_thread():
+                found.append(factoring.eigh(np.array(lower, order=order)))
+    values, V = found[0]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other[0], values)
+        np.testing.assert_array_equal(other[1], V)
+    limit = 10 * max(n, 1) * np.finfo(float).eps
+    size = np.abs(values).max(initial=1.0)
+    assert (np.diff(values) >= 0.0).all()
+    np.testing.assert_allclose(G @ V, V * values, rtol=0, atol=limit * size)
+    np.testing.assert_allclose(V.T @ V, np.eye(n), rtol=0, atol=limit)
+
+
+def test_eigenvectors_of_single_precision_are_double():
+    G = np.array([[2.0, 1.0], [1.0, 2.0]], dtype=np.float32)
+    values, V = factoring.eigh(G)
+    assert values.dtype == V.dtype == np.float64
+    np.testing.assert_allclose(values, [1.0, 3.0], rtol=4 * np.finfo(float).eps)
+
+
+def test_eigenvalues_that_do_not_converge_are_an_error():
+    with pytest.raises(np.linalg.LinAlgError, match="converge"):
+        factoring.eigh(np.full((5, 5), np.nan))

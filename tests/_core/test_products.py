@@ -14,6 +14,7 @@ from pinvlearn._core.products import (
     merged_rows,
     normal_times,
     product,
+    single_products,
     sparse_times,
     times,
 )
@@ -159,3 +160,23 @@ def test_a_gram_matrix_is_made_by_panels_where_it_lives(backend, rng, monkeypatc
     parts = (A + 1e6, np.ones(40), np.full(21, 1e6))
     centred = Shifted(*(on_device(backend.put(x)) for x in parts))
     np.testing.assert_allclose(host(gram(centred).data), A.T @ A, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(6000, 40), (3001, 150), (3, 2)])
+def test_single_products_err_by_what_their_blocks_allow(shape):
+    """Sums of b products err by b·u of their magnitudes, u = 2⁻²⁴, and shifted rows by u."""
+    rng = np.random.default_rng(0)
+    shift = rng.standard_normal(shape[1]).astype(np.float32)
+    X = (rng.standard_normal(shape) + shift).astype(np.float32)
+    A = X.astype(np.float64) - shift
+    found = []
+    for count in (1, 2):
+        with blas_limited_to(count):
+            found.append(single_products(X, shift))
+    for one, other in zip(*found, strict=True):
+        assert one.dtype == np.float64
+        np.testing.assert_array_equal(one, other)
+    sums, G = found[0]
+    limit = (min(products.SINGLE_ROWS, shape[0]) + 2) * 2.0**-24
+    assert (np.abs(sums - A.sum(axis=0)) <= limit * np.abs(A).sum(axis=0)).all()
+    assert (np.abs(G - A.T @ A) <= limit * (np.abs(A).T @ np.abs(A))).all()

@@ -23,7 +23,7 @@ from pinvlearn.readout.solvers import Cholesky
 from pinvlearn.summaries import block, moments
 from pinvlearn.summaries.tree import merged as tree
 
-ROWS = 3 * MIN_BLOCK_ROWS + 17
+ROWS = 4 * MIN_BLOCK_ROWS + 17
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((ROWS, 5)), RNG.standard_normal((ROWS, 2))
 W = RNG.uniform(0.5, 1.5, ROWS)
@@ -80,8 +80,21 @@ def test_blocks_come_in_row_order_and_hold_every_row_once(n_jobs):
 def test_blocks_of_wide_maps_keep_within_memory(columns):
     sizes = list(rows(columns=columns).each(lambda H, Y, w: len(Y)))
     assert sum(sizes) == ROWS
-    assert max(sizes) <= MIN_BLOCK_ROWS
+    assert max(sizes) <= (MIN_BLOCK_ROWS if columns > WIDE else 2 * MIN_BLOCK_ROWS)
     assert max(sizes) * columns <= max(BLOCK_ENTRIES, LEAST_ROWS * columns)
+
+
+@pytest.mark.parametrize("columns", [5, WIDE])
+def test_narrow_blocks_are_equal_shares_for_threads(columns):
+    """A power of two of them, none much shorter than another and all long enough for their sums."""
+    for count in (1, MIN_BLOCK_ROWS, 2 * MIN_BLOCK_ROWS - 1, 3 * MIN_BLOCK_ROWS, ROWS):
+        some = rows_in_memory(lambda X: X, X[:count], Y[:count], None, columns)
+        sizes = list(some.each(lambda H, Y, w: len(Y)))
+        assert sum(sizes) == count
+        assert max(sizes) - min(sizes) <= 1
+        assert len(sizes) & (len(sizes) - 1) == 0
+        assert min(sizes) >= min(count, MIN_BLOCK_ROWS)
+        assert max(sizes) < 2 * MIN_BLOCK_ROWS
 
 
 def test_wide_sparse_rows_get_blocks_of_their_width():

@@ -335,6 +335,45 @@ def test_offsets_and_scales(cls, rng):
     np.testing.assert_allclose(single.components_, base.components_, atol=1e-4)
 
 
+@pytest.mark.parametrize("offset", [1.0, 100.0])
+def test_float32_rows_take_single_products_and_keep_what_scikit_learn_loses(offset, rng):
+    """Variances are as exact as sums of 1024 products are: to √1024·2⁻²⁴ of the largest."""
+    X = (rng.standard_normal((4000, 130)) / np.sqrt(1 + np.arange(130)) + offset).astype(np.float32)
+    exact = FastPCA(5, svd_solver="gram").fit(X.astype(np.float64))
+    peer = PCA(5, svd_solver="covariance_eigh").fit(X)
+    error = {}
+    for name, model in {
+        "whole": FastPCA(5).fit(X),
+        "pieces": in_pieces(FastPCA(5), X, [3980]),
+        "peer": peer,
+    }.items():
+        variances = model.explained_variance_ - exact.explained_variance_
+        error[name] = np.abs(variances).max() / exact.explained_variance_[0]
+        if model is not peer:
+            assert model.components_.dtype == model.mean_.dtype == np.float32
+            assert any("single precision" in note for note in model.report_.notes)
+            limit = 2.0**-24 * np.abs(X).max()
+            np.testing.assert_allclose(model.mean_, exact.mean_, rtol=0, atol=limit)
+    assert max(error["whole"], error["pieces"]) <= np.sqrt(1024) * 2.0**-24
+    assert max(error["whole"], error["pieces"]) < error["peer"]
+
+
+def test_small_values_are_not_left_to_single_products(rng):
+    """Whitening divides by them; a truncated SVD has a mean beside which all else is small."""
+    X = (rng.standard_normal((4000, 130)) * np.r_[1.0, 0.5, np.full(128, 1e-4)]).astype(np.float32)
+    for model in (FastPCA(3, whiten=True), FastTruncatedSVD(3)):
+        for fitted in (clone(model).fit(X), clone(model).partial_fit(X)):
+            exact = clone(model).fit(X.astype(np.float64))
+            assert not any("single precision" in note for note in fitted.report_.notes)
+            np.testing.assert_allclose(
+                fitted.singular_values_, exact.singular_values_, rtol=4 * 2.0**-24
+            )
+    large = FastPCA(2, whiten=True).fit(X)
+    assert any("single precision" in note for note in large.report_.notes)
+    lost = FastPCA(3).fit(X).report_.notes
+    assert any("1 singular values lie below 0.001" in note for note in lost)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("solver", ["auto", "exact", "randomized", "arpack"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

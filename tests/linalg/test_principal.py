@@ -17,9 +17,12 @@ from pinvlearn.linalg.principal import (
     gram_axes,
     leading_axes,
     principal_axes,
+    single_scatter,
 )
 
 EPS = np.finfo(np.float64).eps
+SINGLE = 2.0**-24
+"""u of float32."""
 
 
 def rows(rng, m, n, *, sparse=False, offset=0.0):
@@ -71,6 +74,41 @@ def test_float32_products_are_summed_in_float64(rng):
     exact = X.astype(np.float64) - A.right
     assert A.right.dtype == np.float32
     np.testing.assert_allclose(gram(A), exact.T @ exact, rtol=0, atol=1e-12 * np.sum(exact**2))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("sorted_rows", [False, True])
+def test_single_products_about_the_mean(rng, offset, sorted_rows):
+    """Their error is that of √b products in single precision, wherever the rows are."""
+    X = (rng.standard_normal((4000, 130)) + offset).astype(np.float32)
+    if sorted_rows:  # the sample is all of one kind, and far from the mean
+        X[:: len(X) // principal.SINGLE_SAMPLE] += 50.0
+    found, exact = single_scatter(X), Scatter.of(X)
+    assert found.single
+    assert not exact.single
+    assert (found + exact).single
+    size = np.trace(exact.products) / 130
+    error = np.abs(found.products - exact.products).max()
+    assert error <= np.sqrt(principal.SINGLE_ROWS) * SINGLE * size
+    np.testing.assert_allclose(found.mean, exact.mean, rtol=0, atol=SINGLE * X.std())
+
+
+def test_constant_columns_have_no_variance_in_single_products(rng):
+    X = np.full((4000, 130), 0.1, dtype=np.float32)
+    X[:, 0] = rng.standard_normal(4000)
+    found = single_scatter(X)
+    assert not found.products[1:].any()
+    np.testing.assert_array_equal(found.mean[1:], X[0, 1:])
+
+
+def test_single_products_are_for_many_ordinary_rows_of_float32(rng):
+    X = rng.standard_normal((4000, 130)).astype(np.float32)
+    assert single_scatter(X) is not None
+    few, wide, double = X[:100], X[:100, :100].T, X.astype(np.float64)
+    bad = X.copy()
+    bad[1000, 5] = np.nan
+    for other in (few, wide, double, bad, scipy.sparse.csr_array(X), X * 1e15, X * 1e-15, 0 * X):
+        assert single_scatter(other) is None
 
 
 @given(st.lists(st.integers(1, 60), max_size=6), st.floats(-1e6, 1e6))

@@ -278,7 +278,13 @@ class TestOneSquareArray:
         R = np.random.default_rng(0).uniform(1.0, 2.0, (11, 11)) + 9.0 * np.eye(11)
         Z = slow(7, 11)
         expected = Z @ np.linalg.inv(np.triu(R))
-        np.testing.assert_allclose(solved_rows(Z, R), expected, rtol=1e-13, atol=1e-15)
+        before = Z.copy()
+        for rows in (Z, np.asfortranarray(Z)):
+            for upper in (R, np.asfortranarray(R)):
+                found = solved_rows(rows, upper)
+                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+        np.testing.assert_array_equal(Z, before)
+        assert solved_rows(Z[:0], R).shape == (0, 11)
 
 
 class TestBuiltInPath:

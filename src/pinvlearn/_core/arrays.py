@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -295,6 +296,18 @@ def column_spread(x: Array) -> Array:
         found: Array = np.sqrt(x.astype(np.float64, copy=False).var(axis=0))
         return found
     return np.asarray(x.std(axis=0, dtype=np.float64))
+
+
+@lru_cache(maxsize=8)
+def lower_mask(n: int) -> npt.NDArray[np.bool_]:
+    """Which entries of an n × n array are on its diagonal or below it, for a small n.
+
+    It is kept, and not to be written to: of a small array NumPy's ``tril`` makes it in more time
+    than all else takes.
+    """
+    mask: npt.NDArray[np.bool_] = np.tri(n, dtype=np.bool_)
+    mask.flags.writeable = False
+    return mask
 
 
 def sums_of_runs(x: Array, starts: IntArray) -> Array:

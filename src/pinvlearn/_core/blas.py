@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import scipy.linalg.blas
 import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
@@ -31,13 +32,18 @@ of 512 × 512 entries has 16 tiles, and a card 100 processors and more."""
 
 def blas(name: str, *arrays: Array) -> Callable[..., Any]:
     """The BLAS routine for the arrays' precision."""
-    routine: Callable[..., Any] = scipy.linalg.blas.get_blas_funcs(name, arrays)
-    return routine
+    return _wrapper(scipy.linalg.blas.get_blas_funcs, name, np.result_type(*arrays))
 
 
 def lapack(name: str, *arrays: Array) -> Callable[..., Any]:
     """The LAPACK routine for the arrays' precision."""
-    routine: Callable[..., Any] = scipy.linalg.lapack.get_lapack_funcs(name, arrays)
+    return _wrapper(scipy.linalg.lapack.get_lapack_funcs, name, np.result_type(*arrays))
+
+
+@cache
+def _wrapper(look_up: Callable[..., Any], name: str, dtype: Any) -> Callable[..., Any]:
+    """SciPy's wrapper of a routine: looking it up takes longer than a small problem."""
+    routine: Callable[..., Any] = look_up(name, (np.empty((1, 1), dtype, order="F"),))
     return routine
 
 

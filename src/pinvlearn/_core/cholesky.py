@@ -16,6 +16,7 @@ from pinvlearn._core.device import is_device, moved_to
 from pinvlearn._core.factoring import (
     add_to_diagonal,
     cholesky_solve,
+    diagonal_of,
     inverse_norm,
     lower_factor,
     solve_lower,
@@ -81,7 +82,7 @@ class _InPlace:
         self.smallest = lapack("pocon", A)(A, norm, uplo="L")[0] * norm if info == 0 else 0.0
 
     def give_back(self) -> None:
-        self.L[np.diag_indices_from(self.L)] = self.diagonal
+        diagonal_of(self.L)[:] = self.diagonal
         mirror_lower(self.K)
 
     def solve(self, rhs: Array) -> Array:

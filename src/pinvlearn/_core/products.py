@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinvlearn._core.arrays import CANCELLED, Array, IntArray, Matrix, Shifted, is_sparse, slices
+from pinvlearn._core.arrays import (
+    CANCELLED,
+    Array,
+    IntArray,
+    Matrix,
+    Shifted,
+    is_sparse,
+    lower_mask,
+    slices,
+)
 from pinvlearn._core.blas import PANEL, add_gram, add_rows, device_panels
 from pinvlearn._core.device import check_room, is_device
 from pinvlearn._core.factoring import add_outer
@@ -32,6 +41,10 @@ TILES = 16
 LANES, LANE_SIDE = 4, 1024
 """AᵀA is summed up by so many parts of the rows where it has at most so many columns, each in an
 array of its own; above, by panels of columns, which cost a tenth more but no memory [measured]."""
+
+SINGLE_ROWS = 1024
+"""Rows whose products are added up in single precision before they go to double: enough for nearly
+the full rate of long sums, and few enough for errors below those of float32 itself [measured]."""
 
 SQUARES = 3
 """Arrays of the size of the products that work on a device takes at the least: these, a copy with
@@ -242,9 +255,7 @@ def _shifted_gram(A: Shifted) -> Array:
         for block in A.blocks():
             add_gram(block, G)
         return mirror_lower(G)
-    # the number of lanes depends on the shape alone, and with it the bits
-    shared = n <= LANE_SIDE and m * n**2 // 2 >= SHARED_WORK
-    tiles = spans(m, LANES if shared else 1)
+    tiles = spans(m, _lanes(m, n))
     lanes: Array = np.zeros((len(tiles), n, n))
 
     def add(lane: int, first: int, last: int) -> None:
@@ -253,6 +264,37 @@ def _shifted_gram(A: Shifted) -> Array:
 
     share_out(add, [(lane, *tile) for lane, tile in enumerate(tiles)])
     return mirror_lower(np.add.reduce(lanes, axis=0) if len(tiles) > 1 else lanes[0])
+
+
+def _lanes(m: int, n: int) -> int:
+    """Parts of m rows for AᵀA of n columns: by the shape alone, which so decides the bits."""
+    return LANES if n <= LANE_SIDE and m * n**2 // 2 >= SHARED_WORK else 1
+
+
+def single_products(X: Array, shift: Array) -> tuple[Array, Array]:
+    """Column sums and AᵀA in float64 of A = X - shift, for float32 rows X and a float32 shift.
+
+    Products are made in single precision, at twice the rate, and added up in double: the sums of
+    `SINGLE_ROWS` = b products each, which err by at most b·u of the sums of their magnitudes
+    (u = 2⁻²⁴), by about √b·u where roundings are independent, and less on the average over blocks.
+    Lanes are as many as `_shifted_gram` has, so threads change no bit.
+    """
+    m, n = X.shape
+    tiles = spans(m, _lanes(m, n))
+    squares: Array = np.zeros((len(tiles), n, n))
+    sums: Array = np.zeros((len(tiles), n))
+
+    def add(lane: int, first: int, last: int) -> None:
+        memory, product = (np.empty((rows, n), dtype=np.float32) for rows in (SINGLE_ROWS, n))
+        ones = np.ones(SINGLE_ROWS, dtype=np.float32)
+        for rows in slices(first, last, SINGLE_ROWS):
+            count = rows.stop - rows.start
+            block = np.subtract(X[rows], shift, out=memory[:count])
+            sums[lane] += ones[:count] @ block
+            squares[lane] += np.matmul(block.T, block, out=product)
+
+    share_out(add, [(lane, *tile) for lane, tile in enumerate(tiles)])
+    return np.add.reduce(sums, axis=0), np.add.reduce(squares, axis=0)
 
 
 def quadratic_forms(A: Matrix, B: Array, place: IntArray) -> Array:
@@ -316,10 +358,10 @@ def mirror_lower(G: Array) -> Array:
     return G
 
 
-def _mirror_upper(G: Array, block: int = 256) -> None:
+def _mirror_upper(G: Array, block: int = 128) -> None:
     """Copy the upper triangle of G below its diagonal, in tiles that fit the cache."""
     for i in range(0, len(G), block):
         tile = G[i : i + block, i : i + block]
-        tile[:] = np.triu(tile) + np.triu(tile, 1).T
+        tile[:] = np.where(lower_mask(len(tile)).T, tile, tile.T)
         for j in range(i + block, len(G), block):
             G[j : j + block, i : i + block] = G[i : i + block, j : j + block].T

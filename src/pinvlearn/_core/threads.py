@@ -49,6 +49,11 @@ class Gate:
         self._inside = 0
         self._found: list[int] = []
 
+    @property
+    def guards(self) -> bool:
+        """Whether there is anything to hold."""
+        return bool(self._libraries)
+
     def enter(self) -> None:
         """Lower the limits, unless somebody is inside already."""
         with self._lock:
@@ -125,14 +130,14 @@ def _here() -> _Here:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread, in the whole process; entered as often and by as many as like."""
-    shared, mine = _shared_gate(), _here().gate
-    shared.enter()
-    mine.enter()
+    gates = [gate for gate in (_shared_gate(), _here().gate) if gate.guards]
+    for gate in gates:
+        gate.enter()
     try:
         yield
     finally:
-        mine.leave()
-        shared.leave()
+        for gate in gates:
+            gate.leave()
 
 
 @contextmanager

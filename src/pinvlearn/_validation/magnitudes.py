@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from types import FrameType
@@ -63,11 +64,11 @@ def check_magnitude(
         largest = LARGEST_SINGLE if X.dtype == np.float32 else LARGEST
     for name, values, most, least in (
         ("X", X, largest, 1.0 / largest),
-        ("y", targets, LARGEST_TARGET / np.sqrt(heaviest), 0.0),
+        ("y", targets, LARGEST_TARGET / math.sqrt(heaviest), 0.0),
         ("sample_weight", weights, LARGEST, 1.0 / LARGEST),
     ):
         size = 0.0 if values is None or values.dtype.kind not in "fiu" else max_abs(values)
-        if np.isnan(size):  # gaps of a table
+        if math.isnan(size):  # gaps of a table
             size = float(np.nanmax(np.abs(to_host(values)), initial=0.0))
         if size > most or (0.0 < size < least and not part):
             what = "overflow" if size > most else "underflow"

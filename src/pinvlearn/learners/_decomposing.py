@@ -28,6 +28,7 @@ from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.linalg.driver import DENSE_ENTRIES
 from pinvlearn.linalg.principal import (
+    SINGLE_BLURRED,
     Axes,
     Scatter,
     blurred,
@@ -35,7 +36,9 @@ from pinvlearn.linalg.principal import (
     choose_axes,
     gram_axes,
     principal_axes,
+    single_scatter,
 )
+from pinvlearn.linalg.report import Stopwatch
 from pinvlearn.linalg.stop import Energy, Stop
 
 SAME_AS = {"full": "exact", "covariance_eigh": "gram"}
@@ -53,8 +56,10 @@ _SOLVING = threading.RLock()
 
 
 def held(values: Array, what: str, hint: str) -> Array:
-    """The values, none of which overflows."""
-    if not np.isfinite(values).all():
+    """The values, none of which overflows; a sum that is finite tells so in one pass."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(np.isfinite(values.sum()))
+    if not finite and not np.isfinite(values).all():
         raise ValueError(
             f"the {what} are beyond {np.finfo(values.dtype).max:.2g}, the largest number of "
             f"{values.dtype}: {hint}."
@@ -158,7 +163,8 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         The rows are summed up by their number, mean and products about it, n_features² numbers in
         all, and forgotten.  Components are found when they are first asked for.  However the rows
         were cut into pieces, they are those of ``fit`` by ``"gram"`` to rounding: singular values
-        below 1e-8 of the largest are not resolved.
+        below 1e-8 of the largest are not resolved, nor are those below 1e-3 by `FastPCA` where
+        pieces are many float32 rows, whose products are single.
 
         Parameters
         ----------
@@ -187,7 +193,8 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                     f"{8e-9 * X.shape[1] ** 2:.0f} GB. Use fit, which needs no such array."
                 )
             with np.errstate(over="ignore", invalid="ignore"):
-                new = Scatter.of(X)
+                new = None if self._needs_small_values else single_scatter(X)
+                new = Scatter.of(X) if new is None else new
             squares, least = float(np.trace(new.products)), np.finfo(np.float64).tiny
             if not np.isfinite(squares):
                 raise ValueError("the squares of X overflow. Divide X by a large number first.")
@@ -240,15 +247,18 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             held = moved_to(values, like).astype(self._dtype, copy=False)
             setattr(self, name, as_given(held))
 
-    def _projected(self, X: Any) -> Array:
-        """X Vᵀ for new rows; the product is finite only where they are, which saves a pass."""
+    def _projected(self, X: Any, mean: Array | None = None) -> Array:
+        """(X - mean) Vᵀ for new rows; it is finite only where they are, which saves a pass."""
         X, components = check_rows(self, X, reset=False, finite=False), self._there("components_")
         check_same_home(self, X, components, "transform")
         with np.errstate(over="ignore", invalid="ignore"):
             output: Array = X @ components.T
+            if mean is not None:
+                output -= mean @ components.T
             finite = bool(output.size) and np.isfinite(output.sum())
-        if not finite:
-            self._check_finite(X)
+        if finite:
+            return output
+        self._check_finite(X)
         return held(output, "outputs", "divide X by a large number first")
 
     def _variances(self, deviations: Array) -> Array:
@@ -276,15 +286,35 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             )
         return A
 
+    def _chosen(self, A: Matrix) -> tuple[str, str]:
+        """The solver for the rows A, and why."""
+        if self._solver != "auto":
+            return self._solver, "chosen by the caller"
+        if isinstance(self.n_components, str):
+            return "exact", "the likelihood asks for the small variances too"
+        elsewhere = matrix_home(A) is not None
+        return choose_axes(A.shape, *self._rank_and_stop(A.shape), elsewhere=elsewhere)
+
+    def _single_axes(self, X: Matrix) -> tuple[Axes, Array] | None:
+        """The axes of centred rows and their mean where single precision will do, else None."""
+        rank, _ = self._rank_and_stop(X.shape)
+        solver, reason = self._chosen(X)
+        watch = Stopwatch()
+        with watch("gram"):
+            summary = single_scatter(X) if solver == "gram" and rank != 0 else None
+        if summary is None:
+            return None
+        axes = gram_axes(summary.products, rank, generator(self.random_state), single=True)
+        if self._needs_small_values and blurred(axes, SINGLE_BLURRED):
+            return None
+        found = axes.report
+        report = replace(found, reason=f"{reason}; {found.reason}", seconds=watch | found.seconds)
+        return replace(axes, report=report), summary.mean
+
     def _axes(self, A: Matrix, n_power: int | None) -> Axes:
         """The axes of the rows A, before the whole spectrum is cut to a fraction of it."""
         rank, stop = self._rank_and_stop(A.shape)
-        solver, reason = self._solver, "chosen by the caller"
-        if solver == "auto" and isinstance(self.n_components, str):
-            solver, reason = "exact", "the likelihood asks for the small variances too"
-        elif solver == "auto":
-            elsewhere = matrix_home(A) is not None
-            solver, reason = choose_axes(A.shape, rank, stop, elsewhere=elsewhere)
+        solver, reason = self._chosen(A)
         rng = generator(self.random_state)
         axes = principal_axes(
             A,
@@ -306,11 +336,12 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             axes = replace(axes, report=axes.report.with_notes(note))
         return axes
 
-    def _summary_axes(self, G: Array, count: int) -> Axes:
-        """The same from the products of the columns of `count` rows."""
-        p, rng = len(G), generator(self.random_state)
+    def _summary_axes(self, G: Array, summary: Scatter) -> Axes:
+        """The same from the products G of the columns of rows that were summed up."""
+        p, count, rng = len(G), summary.count, generator(self.random_state)
         rank, stop = self._rank_and_stop((p, p))
-        axes = gram_axes(G, min(p if rank is None else rank, count), rng)
+        most = min(p if rank is None else rank, count)
+        axes = gram_axes(G, most, rng, single=summary.single)
         if stop is not None:
             # Any matrix with these products will do, so the rule sees diag(s)·Vt.
             root = axes.s[:, None] * axes.Vt

@@ -47,7 +47,8 @@ class FastPCA(Decomposition):
           components are wanted, else "block-krylov"; "exact" after either if it finds values
           below 1e-5 of the largest and `whiten` divides by them; `report_` says which and why.
         - "gram", or "covariance_eigh": eigenvectors of the smaller of X̄ᵀX̄ and X̄X̄ᵀ.  Variances
-          are exact to 1e-15 of the largest.
+          are exact to 1e-15 of the largest; of many float32 rows, whose products are single and
+          added up in double, to 2e-6.
         - "exact", or "full": LAPACK's SVD of X̄.
         - "block-krylov", "randomized": approximate, for a given number.
         - "arpack": SciPy's ``svds``.
@@ -163,10 +164,7 @@ class FastPCA(Decomposition):
             Their coordinates, divided by the standard deviations if `whiten`.
         """
         check_is_fitted(self)
-        output = self._projected(X)
-        with np.errstate(over="ignore"):
-            output -= self._there("mean_") @ self._there("components_").T
-        output = held(output, "outputs", "divide X by a large number first")
+        output = self._projected(X, self._there("mean_"))
         if self.whiten:
             output = (output * cutoff_gain(self._deviations, self._rcond)).astype(output.dtype)
         return as_given(output)
@@ -308,19 +306,21 @@ class FastPCA(Decomposition):
             check_count("iterated_power", self.iterated_power)
 
     def _fit(self, X: Matrix) -> None:
-        power = None if self.iterated_power == "auto" else self.iterated_power
-        A = self._centred(X)
         if self.n_components == "mle":
-            self._check_likelihood(A.shape)
-        axes = self._axes(A, power)
-        self.n_samples_ = A.shape[0]
+            self._check_likelihood(X.shape)
+        self.n_samples_ = X.shape[0]
         self._dtype = X.dtype
-        self._set(axes, A.right)
+        found = self._single_axes(X)
+        if found is None:
+            power = None if self.iterated_power == "auto" else self.iterated_power
+            A = self._centred(X)
+            found = self._axes(A, power), A.right
+        self._set(*found)
 
     def _solve(self, summary: Scatter) -> None:
         if self.n_components == "mle":
             self._check_likelihood((summary.count, len(summary.mean)))
-        self._set(self._summary_axes(summary.products, summary.count), summary.mean)
+        self._set(self._summary_axes(summary.products, summary), summary.mean)
 
     def _check_likelihood(self, shape: tuple[int, int]) -> None:
         if shape[0] < shape[1]:
@@ -487,7 +487,7 @@ class FastTruncatedSVD(Decomposition):
         self._set(axes, deviations, total)
 
     def _solve(self, summary: Scatter) -> None:
-        axes = self._cut(self._summary_axes(summary.about_zero(), summary.count))
+        axes = self._cut(self._summary_axes(summary.about_zero(), summary))
         spread = np.einsum("ij,ij->i", axes.Vt @ summary.products, axes.Vt).clip(min=0.0)
         self._set(axes, np.sqrt(spread / summary.count), float(np.trace(summary.products)))
 

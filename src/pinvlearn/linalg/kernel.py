@@ -32,7 +32,12 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.blas import call, lapack
 from pinvlearn._core.checks import number
 from pinvlearn._core.device import check_room, home, is_device, moved_to, to_host
-from pinvlearn._core.factoring import inverse_of_lower, solve_lower, subtract_product
+from pinvlearn._core.factoring import (
+    add_to_diagonal,
+    inverse_of_lower,
+    solve_lower,
+    subtract_product,
+)
 from pinvlearn._core.products import SHARED_WORK, TILES
 from pinvlearn._core.threads import share_out, spans
 from pinvlearn.linalg.orthonormal import thin_qr
@@ -117,7 +122,7 @@ class LowRankPSD:
         """
         number("alpha", alpha, above=0.0)
         inner = self.F.T @ self.F
-        inner[np.diag_indices_from(inner)] += alpha
+        add_to_diagonal(inner, alpha)
         inside = scipy.linalg.solve(inner, self.F.T @ Y, assume_a="pos")
         solution: Array = (Y - self.F @ inside) / alpha
         return solution

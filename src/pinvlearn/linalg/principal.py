@@ -30,7 +30,7 @@ from pinvlearn._core.arrays import (
 )
 from pinvlearn._core.device import home, moved_to
 from pinvlearn._core.factoring import svd, triangle_of
-from pinvlearn._core.products import gram, times
+from pinvlearn._core.products import SHARED_WORK, SINGLE_ROWS, gram, single_products, times
 from pinvlearn._core.threads import as_worker
 from pinvlearn.linalg.dense import left_vectors
 from pinvlearn.linalg.driver import (
@@ -58,6 +58,17 @@ LAPACK_SIDE = 800
 BLURRED = 1e-5
 """Fraction of the largest singular value below which an axis from a Gram matrix, whose error is
 about eps·(s₁/s_k)², has fewer than six digits."""
+
+SINGLE_BLURRED = 0.04
+"""The same for a Gram matrix of single products, whose error is about √b·u of the largest variance
+for sums of b = `SINGLE_ROWS` (u = 2⁻²⁴): three digits."""
+
+SINGLE_RESOLUTION = 1e-3
+"""Fraction of the largest singular value below which such a Gram matrix tells none from zero: about
+the root of √b·u."""
+
+SINGLE_SAMPLE = 64
+"""Rows whose mean stands for that of all until all have been read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +115,14 @@ class Scatter:
     count : int
     mean : array of shape (p,)
     products : array of shape (p, p)
+    single : bool
+        Whether some of the products were made in single precision.
     """
 
     count: int
     mean: Array
     products: Array
+    single: bool = False
 
     @classmethod
     def of(cls, X: Matrix) -> Scatter:
@@ -122,7 +136,8 @@ class Scatter:
         step = other.mean - self.mean
         products = self.products + other.products
         products += np.outer(step * (self.count * other.count / count), step)
-        return Scatter(count, self.mean + step * (other.count / count), products)
+        mean = self.mean + step * (other.count / count)
+        return Scatter(count, mean, products, self.single or other.single)
 
     def about_zero(self) -> Array:
         """XᵀX of the rows."""
@@ -140,6 +155,31 @@ def centred(X: Matrix) -> Shifted:
     else:
         sums = ones @ X  # twice as fast as X.sum(axis=0)
     return Shifted(X, ones, (sums / m).astype(X.dtype), sums)
+
+
+def single_scatter(X: Matrix) -> Scatter | None:
+    """`Scatter.of` many float32 rows by `single_products` in one pass, or None of others.
+
+    Rows are shifted by the mean of a few of them, and what that leaves of the mean is taken out of
+    the sums.  Where it is no small part of them the rows are read again, about their mean.  Shifted
+    rows are rounded as the rows themselves were: to u of their size or less.
+    """
+    m, n = X.shape
+    single = isinstance(X, np.ndarray) and X.dtype == np.float32
+    if not single or m < n or m * n**2 // 2 < SHARED_WORK:
+        return None
+    mean: Array = X[:: max(1, m // SINGLE_SAMPLE)].mean(axis=0, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(2):
+            shift = mean.astype(np.float32)
+            sums, products = single_products(X, shift)
+            step, raw = sums / m, float(np.trace(products))
+            mean = shift + step
+            products -= np.outer(sums, step)
+            left = float(np.trace(products))
+            if raw <= 2.0 * left:
+                break
+    return Scatter(m, mean, products, single=True) if _in_range(left, X.dtype) else None
 
 
 def choose_axes(
@@ -271,10 +311,17 @@ def _in_range(total: float, dtype: np.dtype[np.floating]) -> bool:
     return 1.0 / limit < total < limit
 
 
-def gram_axes(G: Array, rank: int | None, rng: np.random.Generator) -> Axes:
-    """The axes of any A with AᵀA = G."""
+def gram_axes(
+    G: Array, rank: int | None, rng: np.random.Generator, *, single: bool = False
+) -> Axes:
+    """The axes of any A with AᵀA = G, whose entries may be good to single precision only."""
     found = _eigen(G, rank, rng)
-    return Axes(found.s, found.Vt, float(np.sqrt(np.trace(G))), found.report)
+    report = found.report
+    if single:
+        notes = unresolved_notes(found.s, SINGLE_RESOLUTION)
+        how = f"products in single precision, added up in double every {SINGLE_ROWS} rows"
+        report = replace(report, notes=(how, *notes))
+    return Axes(found.s, found.Vt, float(np.sqrt(np.trace(G))), report)
 
 
 def leading_axes(G: Array, rank: int | None, rng: np.random.Generator) -> tuple[Array, Array, str]:
@@ -320,9 +367,9 @@ class _Progress:
         return self.hopeless
 
 
-def blurred(axes: Axes) -> bool:
-    """Whether the last axis has fewer than about six digits, coming from a Gram matrix."""
-    return len(axes.s) > 0 and bool(axes.s[-1] <= BLURRED * axes.s[0])
+def blurred(axes: Axes, limit: float = BLURRED) -> bool:
+    """Whether the last axis has too few digits, coming from a Gram matrix."""
+    return len(axes.s) > 0 and bool(axes.s[-1] <= limit * axes.s[0])
 
 
 def _eigen(G: Array, rank: int | None, rng: np.random.Generator) -> SVD:

@@ -382,12 +382,12 @@ def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
     return SVD(U, s, Vt, report)
 
 
-def unresolved_notes(s: Array) -> tuple[str, ...]:
+def unresolved_notes(s: Array, limit: float = GRAM_RESOLUTION) -> tuple[str, ...]:
     """What to say of singular values that a Gram matrix cannot tell from zero."""
-    lost = int(np.count_nonzero(s <= GRAM_RESOLUTION * s[0])) if len(s) else 0
+    lost = int(np.count_nonzero(s <= limit * s[0])) if len(s) else 0
     if not lost:
         return ()
-    return (f"{lost} singular values lie below 1e-7 of the largest and are not resolved",)
+    return (f"{lost} singular values lie below {limit:g} of the largest and are not resolved",)
 
 
 def _signs(V: Array) -> Array | None:

@@ -8,14 +8,20 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
-from pinvlearn._core.blas import blas
+from pinvlearn._core.blas import call
 from pinvlearn._core.device import home, is_device, to_host
-from pinvlearn._core.factoring import cholesky_solve, eigh, solve_lower, with_diagonal
+from pinvlearn._core.factoring import (
+    cholesky_solve,
+    diagonal_of,
+    eigh,
+    solve_lower,
+    with_diagonal,
+)
 from pinvlearn._core.products import product
 from pinvlearn.linalg.elimination import Inverse, Split
 from pinvlearn.linalg.quadrature import Quadrature
 from pinvlearn.readout.problem import EPS, Center, Problem
-from pinvlearn.summaries.moments import Factored, Moments, panels
+from pinvlearn.summaries.moments import Factored, Moments
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -428,18 +434,13 @@ class Inverted:
 
 
 def solved_rows(Z: Array, R: Array) -> Array:
-    """Z R⁻¹ for the upper triangle of R, a panel of columns at a time.
-
-    All but the corners of R is matrix products, which release the GIL; SciPy's triangular solves
-    hold it.
-    """
+    """Z R⁻¹ for the upper triangle of R, by one solve that releases the GIL."""
     if is_device(R):
         return solve_lower(R.T, Z.T).T
-    solved = Z.copy()
-    for columns in panels(len(R)):
-        part = Z[:, columns] - solved[:, : columns.start] @ R[: columns.start, columns]
-        corner = R[columns, columns].T
-        solved[:, columns] = blas("trsm", part)(1.0, corner, part.T, lower=1, overwrite_b=True).T
+    (m, p), solved = Z.shape, np.array(Z, dtype=np.float64, order="C")
+    R = np.ascontiguousarray(R, dtype=np.float64)
+    if solved.size:  # rows are columns to Fortran, and R a lower triangle
+        call("dtrsm", "L", "L", "N", "N", p, m, 1.0, R, p, solved, p)
     return solved
 
 
@@ -460,7 +461,7 @@ def _symmetric(moments: Moments) -> Array:
     if is_device(moments.G):
         return with_diagonal(moments.G, moments.diagonal)
     G = np.array(moments.G, order="F")
-    G[np.diag_indices_from(G)] = moments.diagonal
+    diagonal_of(G)[:] = moments.diagonal
     return G
 
 

@@ -12,6 +12,7 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, IntArray, block_at, slices
 from pinvlearn._core.blas import lapack
 from pinvlearn._core.device import home, moved_to, to_host
+from pinvlearn._core.factoring import add_to_diagonal
 from pinvlearn._core.products import mirror_lower
 from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
@@ -382,7 +383,7 @@ def solve_single_precision(task: KernelTask) -> Readout:
     units = np.array([_unit(np.abs(column)) for column in both.T])
     both /= units
     A = task.whole(np.float32, unit).T  # symmetric, so this is Fortran order without a copy
-    A[np.diag_indices_from(A)] += np.float32(alpha / unit)
+    add_to_diagonal(A, np.float32(alpha / unit))
     L, info = lapack("potrf", A)(A, lower=True, overwrite_a=True)
     if info != 0:
         raise np.linalg.LinAlgError(

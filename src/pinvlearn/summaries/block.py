@@ -24,6 +24,7 @@ from pinvlearn._core.arrays import (
     to_dense,
 )
 from pinvlearn._core.device import is_device, moved_to
+from pinvlearn._core.threads import spans
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, ranges_of
 
 Change = Callable[[Array], None]
@@ -118,13 +119,17 @@ class Block:
     def cuts(self, least: int = MIN_BLOCK_ROWS) -> list[slice]:
         """Where its pieces begin and end: some thousand rows, at least as many as columns.
 
-        So large that adding their p × p products costs little beside them; those of wide maps are
-        added in place, and are small.
+        So large that adding their p × p products costs little beside them, and of one size and a
+        power of two in number, so that two, four or eight threads end together; those of wide maps
+        are added in place, and are small.
         """
         p = self.schema.n_columns
         if self.on_device:
             return slices(0, len(self), device_rows(p, self.X, len(self)))
-        return slices(0, len(self), wide_rows(p) if self.wide else max(least, p))
+        if self.wide:
+            return slices(0, len(self), wide_rows(p))
+        doublings = (len(self) // max(least, p)).bit_length() - 1
+        return [slice(*span) for span in spans(len(self), 2 ** max(doublings, 0))]
 
     def cuts_to_sum(self) -> list[slice]:
         """The same for sums: of sparse rows so many that their products outweigh a p × p array."""

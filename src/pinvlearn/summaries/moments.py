@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.arrays import Array, lower_mask, slices
 from pinvlearn._core.device import is_device
-from pinvlearn._core.factoring import add_outer, cholesky, with_diagonal
+from pinvlearn._core.factoring import add_outer, cholesky, diagonal_of, with_diagonal
+from pinvlearn._core.products import mirror_lower
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -27,7 +28,12 @@ def panels(p: int) -> list[slice]:
 def below_diagonal(G: Array) -> Iterator[tuple[slice, Array]]:
     """Panels of rows of G up to its diagonal, what is not below it set to zero (copies)."""
     for rows in panels(len(G)):
-        yield rows, np.tril(G[rows, : rows.stop], rows.start - 1)
+        if is_device(G):
+            yield rows, np.tril(G[rows, : rows.stop], rows.start - 1)
+        else:
+            part = G[rows, : rows.stop].copy()
+            np.copyto(part[:, rows.start :], 0.0, where=lower_mask(len(part)).T)
+            yield rows, part
 
 
 class Factored(NamedTuple):
@@ -132,11 +138,8 @@ class Moments:
         self._made = None
         if is_device(self.G):  # both triangles are there, and the factor has an array of its own
             return with_diagonal(self.G, self.diagonal + ridge)
-        for rows, strict in below_diagonal(self.G):
-            self.G[: rows.start, rows] = strict[:, : rows.start].T
-            corner = strict[:, rows.start :]
-            self.G[rows, rows] = corner + corner.T
-        self.G[np.diag_indices_from(self.G)] = self.diagonal + ridge
+        mirror_lower(self.G)
+        diagonal_of(self.G)[:] = self.diagonal + ridge
         return self.G.T
 
     def uncentred(self) -> Array:

@@ -370,8 +370,7 @@ def _by_parts(square: Array, p: int) -> Products:
     HᵀH is moved to the front of the square's own memory, so that it is contiguous without a second
     p × p array, unless that would keep far more than its own.
     """
-    HT, TT = square[p:, :p].T.copy(), square[p:, p:]
-    TT = np.tril(TT) + np.tril(TT, -1).T
+    HT, TT = square[p:, :p].T.copy(), mirror_lower(square[p:, p:].copy())
     if square.size > 2 * p * p:
         return Products(square[:p, :p].copy(), HT, TT)
     HH = square.reshape(-1)[: p * p].reshape(p, p)
