@@ -316,10 +316,11 @@ def mirror_lower(G: Array) -> Array:
     return G
 
 
-def _mirror_upper(G: Array, block: int = 256) -> None:
+def _mirror_upper(G: Array, block: int = 128) -> None:
     """Copy the upper triangle of G below its diagonal, in tiles that fit the cache."""
+    below = np.tri(block, k=-1, dtype=bool)
     for i in range(0, len(G), block):
         tile = G[i : i + block, i : i + block]
-        tile[:] = np.triu(tile) + np.triu(tile, 1).T
+        np.copyto(tile, tile.T, where=below[: len(tile), : len(tile)])
         for j in range(i + block, len(G), block):
             G[j : j + block, i : i + block] = G[i : i + block, j : j + block].T
