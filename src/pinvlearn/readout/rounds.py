@@ -207,15 +207,15 @@ def learn(
             going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
     learned = [one for one in worth if one is not base and worth[one].may_win]
     trials = {one: crossing.trial(one) for one in [base, *_best_of_each_form(learned)]}
-    for pair in combinations(tuple(trials), 2):
-        trial = Trial.joined([trials[one] for one in pair])
-        both = crossing.together(pair, trial)
-        worth[both], trials[both] = crossing.round(space.max_rounds, both, base), trial
+    parts: dict[_Candidate, tuple[_Candidate, ...]] = {one: (one,) for one in trials}
+    for pair in combinations(trials, 2):
+        both = crossing.together(pair, Trial.joined([trials[one] for one in pair]))
+        worth[both], parts[both] = crossing.round(space.max_rounds, both, base), pair
     best = min(worth, key=lambda one: one.error)
     if not worth[best].gain > CERTAINTY * worth[best].standard_error:
         worth[base] = replace(worth[base], accepted=True)
         return Learned(as_it_is, tuple(worth.values()))
-    chosen, optimism = crossing.settled(best, trials[best])
+    chosen, optimism = crossing.settled(best, Trial.joined([trials[one] for one in parts[best]]))
     settled = crossing.round(worth[best].number, chosen, base)
     worth[best] = replace(settled, accepted=True)
     return Learned(chosen.recipe, tuple(worth.values()), optimism)
