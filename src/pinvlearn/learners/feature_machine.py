@@ -128,7 +128,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         Centres at most for "auto".  Memory is 8·n_kernels² bytes, 2 GB for 16,000, or
         16·n_samples·n_kernels for pivots.""",
         "max_work": """
-    max_work : float, default=3.1e12
+    max_work : float, default=3.2e12
         Flops of the whole fit, about: counted and not timed, so that a seed gives the same machine
         anywhere, and by half in single precision.  A core does some 4e10 a second; 12,000 rows
         take half of the default.""",
@@ -543,9 +543,9 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     candidate.
 
     Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
-    last fit with its leave-one-out, in double precision.  Machines that only choose, and those
-    whose gradients make a metric, are solved in single precision wherever its rounding moves their
-    outputs by less than 1 %, by a bound.  Memory as `max_kernels` says.
+    last fit with its leave-one-out.  Machines that only choose are solved in single precision
+    wherever its rounding moves their outputs by less than 1 %, by a bound.  Memory as `max_kernels`
+    says.
 
     Parameters
     ----------
@@ -577,7 +577,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         max_rounds: int = 3,
         n_kernels: Any = "auto",
         max_kernels: int = 16000,
-        max_work: float = 3.1e12,
+        max_work: float = 3.2e12,
         inputs: Any = "auto",
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
@@ -611,9 +611,9 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
     candidate.
 
     Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
-    last fit with its leave-one-out, in double precision.  Machines that only choose, and those
-    whose gradients make a metric, are solved in single precision wherever its rounding moves their
-    outputs by less than 1 %, by a bound.  Memory as `max_kernels` says.
+    last fit with its leave-one-out.  Machines that only choose are solved in single precision
+    wherever its rounding moves their outputs by less than 1 %, by a bound.  Memory as `max_kernels`
+    says.
 
     Parameters
     ----------
@@ -645,7 +645,7 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
         max_rounds: int = 3,
         n_kernels: Any = "auto",
         max_kernels: int = 16000,
-        max_work: float = 3.1e12,
+        max_work: float = 3.2e12,
         inputs: Any = "auto",
         loo_scoring: Any = "mse",
         n_jobs: int | None = None,

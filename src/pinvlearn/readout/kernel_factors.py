@@ -48,7 +48,7 @@ class KernelRows:
     def of(cls, K: Array, Y: Array, root: Array, intercept: bool) -> KernelRows:
         """From kernel values, which are overwritten."""
         if (root != 1.0).any():
-            K *= np.outer(root, root)
+            K *= np.outer(root, root).astype(K.dtype, copy=False)
         largest = float(np.abs(np.diagonal(K)).max(initial=0.0))
         safe = SAFE[0] < largest < SAFE[1]  # the norm that cannot overflow is slow
         size = np.linalg.norm(K) if safe or is_device(K) else blas("nrm2", K)(K.ravel())

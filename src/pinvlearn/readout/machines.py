@@ -3,7 +3,7 @@
 What chooses kernels, widths, ridges and metrics is the error of rows left out, of which two or
 three digits count.  Single precision has them in half the time wherever the rounding of kernel
 values cannot move the outputs far, which the weights tell once they are there; where it can, the
-machine is made again in double precision.
+machine is made again in double precision.  What is kept of a choice is made in double precision.
 """
 
 from __future__ import annotations
@@ -147,13 +147,18 @@ class Pairs:
         return both
 
     def machine(
-        self, gammas: tuple[float, ...], sample: Sample, alpha: float, leave_one_out: bool = False
+        self,
+        gammas: tuple[float, ...],
+        sample: Sample,
+        alpha: float,
+        leave_one_out: bool = False,
+        dtype: Any = SINGLE,
     ) -> Machine:
         """The machine of the rows at one ridge, in double precision where single is not enough.
 
         Weights grow as the ridge falls, so that below one that was refused none is tried.
         """
-        if alpha > self._refused.get(gammas, -np.inf):
+        if dtype == SINGLE and alpha > self._refused.get(gammas, -np.inf):
             try:
                 self._check_single(gammas, sample, alpha)
                 return solved(self._values(gammas, SINGLE), sample, alpha, leave_one_out, LIMIT)

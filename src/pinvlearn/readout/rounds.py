@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from pinvlearn.features.metric import (
     median_distance,
     root_of,
 )
-from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Sample, single
+from pinvlearn.readout.machines import DOUBLE, SINGLE, Machine, Pairs, Sample, single
 from pinvlearn.readout.trials import SCOUTS, Setting, Space, Trial, View
 
 Roots: TypeAlias = tuple[Array | None, Array | None]
@@ -81,7 +81,7 @@ class Round:
     alpha : float
         The best ridge.
     error : float
-        Mean loss of rows that made neither the metric nor the machine.
+        Mean loss of rows that made neither the metric nor the machine, to three digits or more.
     gain, standard_error : float
         By how much it is below the plain machine's on the same rows, and how sure that is.
     accepted : bool
@@ -292,7 +292,7 @@ class _Crossing:
         """By the machines of both halves, at their size: rows left out, and the other half's."""
         widths, measured = chosen.widths, []
         for number, (own, others) in enumerate((self.halves, self.halves[::-1])):
-            machine = trial.machine(number, widths, chosen.recipe.alpha, leave_one_out=True)
+            machine = trial.machine(number, widths, chosen.recipe.alpha, True, DOUBLE)
             outputs = trial.outputs(number, widths, machine)
             inside, outside = self._judged(own, machine.left_out), self._judged(others, outputs)
             measured.append((inside, outside))
@@ -359,18 +359,19 @@ def metric_of(
     space: Space,
     gradient_rows: int,
     machine: Machine | None = None,
+    dtype: Any = SINGLE,
 ) -> Array:
     """The gradient outer product of the machine that a setting gives on a sample.
 
     Cost: n³/3 flops for its weights, unless it is given, and 2qndt for the gradients of q rows, in
-    the precision that the machine was solved in.
+    the precision that the machine was solved in: single, where that is enough, unless asked for.
     """
     kernel, Z = setting.kernel, sample.Z
     pairs = Pairs((kernel,), (located(Z, root),))
     (unit,) = pairs.typical
     gamma = space.gamma_for(kernel, setting.width, unit)
     if machine is None:
-        machine = pairs.machine((gamma,), sample, setting.alpha)
+        machine = pairs.machine((gamma,), sample, setting.alpha, False, dtype)
     if machine.dtype == SINGLE:  # in a unit, as M has none
         Z, gamma = single(Z, Z.mean(axis=0), unit), gamma / gamma_of(kernel, unit)
     columns = MetricColumns.around((Part(kernel, gamma, root),), Z)
@@ -390,6 +391,7 @@ def made(recipe: Recipe, sample: Sample, space: Space, gradient_rows: int) -> tu
     for branch in recipe.branches:
         root: Array | None = None
         for setting in branch.steps:
-            root = root_of(metric_of(sample, root, setting, space, gradient_rows), branch.form)
+            M = metric_of(sample, root, setting, space, gradient_rows, dtype=DOUBLE)
+            root = root_of(M, branch.form)
         parts.append(part_of(sample, root, branch.kernel, branch.width, space))
     return tuple(parts)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
 from pinvlearn.readout.losses import NUMBERS, Judge
-from pinvlearn.readout.machines import Machine, Pairs, Sample
+from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Sample
 
 WIDTHS = tuple(np.geomspace(0.1, 4.0, 7).tolist())
 """Kernel widths in median distances."""
@@ -127,11 +128,16 @@ class Trial:
         return tuple(self._space.gamma_for(*part) for part in parts)
 
     def machine(
-        self, number: int, widths: tuple[float, ...], alpha: float, leave_one_out: bool
+        self,
+        number: int,
+        widths: tuple[float, ...],
+        alpha: float,
+        leave_one_out: bool,
+        dtype: Any = SINGLE,
     ) -> Machine:
-        """The machine of one view."""
+        """The machine of one view, in a precision, or in double where that is not enough."""
         gammas, sample = self.gammas(number, widths), self._views[number].sample
-        return self._pairs[number].machine(gammas, sample, alpha, leave_one_out)
+        return self._pairs[number].machine(gammas, sample, alpha, leave_one_out, dtype)
 
     def outputs(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
         """What the machine of one view predicts for the rows that judge it."""
