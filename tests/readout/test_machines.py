@@ -94,6 +94,21 @@ def test_neither_a_shift_nor_a_scale_costs_digits(kernel, scale, shift):
     np.testing.assert_allclose(found[1], found[0], atol=1e-4)
 
 
+@pytest.mark.parametrize("kernel", RADIAL)
+def test_near_rows_far_from_all_others_stay_near(kernel):
+    """What one of two equal rows is, the other is thought to be: K = 1 though ‖x‖² is 1e10."""
+    rows = sample()
+    Z, Y = rows.Z.copy(), rows.Y.copy()
+    Z[:2], Y[:2] = 1e5, 3.0
+    machine = pairs_of(Sample(Z, Y, rows.w), kernel).machine(
+        (0.2,), Sample(Z, Y, rows.w), 0.1, True
+    )
+    assert machine.dtype == SINGLE
+    # (K + alpha)c = Y - b of the one that is left: c = (3 - b) / 1.1, b moving by 3/120 or so
+    expected = machine.intercept + (3.0 - machine.intercept) / 1.1
+    np.testing.assert_allclose(machine.left_out[:2], [expected, expected], atol=0.01)
+
+
 def test_the_first_rows_share_the_distances(monkeypatch):
     rows, others = sample(), sample(80, seed=1)
     pairs = pairs_of(rows, "laplacian", (others.Z,))

@@ -228,9 +228,11 @@ def single(Z: Array, middle: Array, unit: float) -> Array:
 
 def _exponents(kernel: str, X: Array, Z: Array) -> Array:
     """log k(x, z) of all pairs of rows for gamma = 1."""
-    if kernel == "rbf":
+    if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
         return rbf_exponents(X, Z)
     E = distances(X, Z, NORMS[kernel])
+    if kernel == "rbf":
+        np.square(E, out=E)
     return np.negative(E, out=E)
 
 

@@ -90,8 +90,8 @@ class Trial:
     """Errors of rows left out, on one or more views, at any widths and ridge, each computed once.
 
     The kernel is the mean of one for each metric.  Cost of an error for a view of n rows: 2n³/3
-    flops by leave-one-out, n³/3 by other rows, and 30n² for kernel values, in single precision
-    where its rounding allows; distances are computed once.
+    flops by leave-one-out, n³/3 by other rows, and the time of 100n² for kernel values, in single
+    precision where its rounding allows; distances are computed once.
     """
 
     def __init__(self, space: Space, kernels: tuple[str, ...], views: Sequence[View]) -> None:
