@@ -14,7 +14,7 @@ from functools import partial
 
 from pinvlearn.readout.trials import FIRST_ROWS
 
-SHARES = {"centers": 0.88, "search": 0.021, "halves": 0.049, "metric": 0.05}
+SHARES = {"centers": 0.883125, "search": 0.02125, "halves": 0.0425, "metric": 0.053125}
 """Parts of the work: the last fit, kernels and widths, rounds on halves, the metric of all."""
 
 SEARCHES = 5
@@ -27,7 +27,7 @@ ROUNDS = 36
 """Solutions with each half, about; those with half of it count as an eighth."""
 
 METRICS = 10
-"""Metrics made from each half, about."""
+"""Metrics made from each half, about; half of them, at most, are of all directions."""
 
 GRADIENT_ROWS, FEWEST_GRADIENTS = 1000, 125
 """Rows whose gradients are taken: fewer where they would be more than half of the work."""
@@ -37,10 +37,6 @@ COMPARED = 3
 
 SINGLE = 0.5
 """What a flop in single precision counts."""
-
-VALUES = 100.0
-"""Flops in whose time the kernel values of a row and one row are made, for a solution and for those
-it is judged by: exponentials, and passes over memory [measured with 800 to 2,200 rows]."""
 
 EIGEN = 10.0
 """Flops of an eigendecomposition, in units of d³."""
@@ -75,7 +71,7 @@ def budget_for(n: int, d: int, t: int, *, max_work: float, max_centers: int) -> 
         return SINGLE * (first + SEARCHES * _left_out(m) + 9.0 * m * m * d)
 
     def halves(h: int, q: int) -> float:
-        solved = ROUNDS * (h**3 / 3.0 + VALUES * h * h)
+        solved = ROUNDS * h**3 / 3.0
         return 2.0 * SINGLE * (solved + METRICS * h * d * (6.0 * h + 2.0 * q * t))
 
     gradients = GRADIENT_ROWS
@@ -102,7 +98,7 @@ def budget_for(n: int, d: int, t: int, *, max_work: float, max_centers: int) -> 
         centers=n if every else _most(centers, rest, min(max_centers, n - 1)),
         rows=n,
         alone=0 if every else _most(alone, rest, min(max_centers, n - 1)),
-        full=2.0 * METRICS * EIGEN * d**3 <= work["halves"],
+        full=METRICS * EIGEN * d**3 <= work["halves"],
     )
 
 
