@@ -32,6 +32,19 @@ def test_factor_is_lapacks_and_leaves_the_upper_triangle(small_tiles, n):
     np.testing.assert_array_equal(np.triu(A, 1), np.triu(before, 1))
 
 
+@pytest.mark.parametrize("n", [8, 131])
+def test_single_precision_stays_single_precision(small_tiles, n):
+    """Errors of n·eps of the norm, which the inverse magnifies by 1 / 0.1."""
+    A, eps = definite(n), np.finfo(np.float32).eps
+    single = np.asfortranarray(A, dtype=np.float32)
+    assert factor_lower(single) == 0
+    tolerance = n * eps * np.linalg.norm(A, 2)
+    np.testing.assert_allclose(np.tril(single), np.linalg.cholesky(A), atol=10.0 * tolerance)
+    assert single.dtype == inverse_diagonal(single).dtype == np.float32
+    inverse = np.diagonal(np.linalg.inv(A))
+    np.testing.assert_allclose(inverse_diagonal(single), inverse, rtol=10.0 * tolerance)
+
+
 def test_part_of_a_larger_array(small_tiles):
     room = np.asfortranarray(np.zeros((130, 130)))
     room[10:110, 10:110] = A = definite(100)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from matrices import sparse
-from pinvlearn.features.radial import RADIAL, RadialBasis
+from pinvlearn.features.radial import RADIAL, RadialBasis, rbf_exponents
 
 RNG = np.random.default_rng(0)
 
@@ -33,6 +33,14 @@ def test_radial_functions(kernel, dtype):
     assert H.dtype == dtype
     expected = np.exp(-0.3 * distance.cdist(X, C, METRIC[kernel]))
     np.testing.assert_allclose(H, expected, atol=50 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exponents_of_gaussians(dtype):
+    exponents = rbf_exponents(X.astype(dtype), X[:6].astype(dtype))
+    assert exponents.dtype == dtype
+    expected = -distance.cdist(X, X[:6], "sqeuclidean")
+    np.testing.assert_allclose(exponents, expected, atol=50 * np.finfo(dtype).eps * 30.0)
 
 
 @pytest.mark.parametrize("kernel", RADIAL)

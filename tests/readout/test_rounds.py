@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 
 from pinvlearn.readout.losses import CLASSES
-from pinvlearn.readout.rounds import Branch, Optimism, Recipe, _Crossing, learn, made, metric_of
-from pinvlearn.readout.trials import Sample, Setting, Space, Trial, View, search_plain
+from pinvlearn.readout.machines import Sample
+from pinvlearn.readout.rounds import (
+    Branch,
+    Optimism,
+    Recipe,
+    Round,
+    _Crossing,
+    learn,
+    made,
+    metric_of,
+)
+from pinvlearn.readout.trials import Setting, Space, Trial, View, search_plain
 
 SPACE = Space(widths=(0.5, 1.0, 2.0), max_rounds=2)
 
@@ -76,6 +86,35 @@ def test_where_there_is_nothing_to_learn_the_plain_machine_stays():
         assert learned.recipe.branches[0].steps == ()
         assert learned.recipe.alpha == next(iter(plain.values())).alpha
         assert learned.optimism == Optimism()
+
+
+@pytest.mark.parametrize(("gain", "goes_on"), [(-0.19, True), (-0.21, False), (0.1, True)])
+def test_what_the_plain_machine_surely_beats_goes_no_further(gain, goes_on):
+    assert Round(1, "rbf", "full", 1.0, 0.1, 0.5, gain, 0.1).may_win == goes_on
+    assert not Round(1, "rbf", "full", 1.0, 0.1, np.inf, -np.inf, np.nan).may_win
+
+
+def test_metrics_that_lose_have_one_round_and_join_no_other():
+    """One of five columns counts, and a diagonal metric of it beats one of all directions."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((300, 5))
+    sample = Sample(Z, np.sign(Z[:, :1]), np.ones(300))
+    learned = learn(sample, search_plain(sample, SPACE, 300), SPACE, 150, 150)
+    lost = {(one.kernel, one.form) for one in learned.rounds if not one.may_win}
+    later = [one for one in learned.rounds if one.number > 1]
+    assert lost
+    assert not lost & {(one.kernel, one.form) for one in later}
+
+
+def test_the_next_round_takes_the_machines_that_are_there(monkeypatch):
+    sample = rotated(120)
+    crossing = _Crossing((sample.part(0, 60), sample.part(60, 120)), SPACE, 60)
+    plain = crossing.walked("full", (), (None, None), Setting("rbf", 1.0, 0.1))
+    half, (machine, _) = crossing.halves[0], plain.machines
+    again = metric_of(half, None, plain.setting, SPACE, 60)
+    monkeypatch.setattr("pinvlearn.readout.rounds.Pairs.machine", None)
+    known = metric_of(half, None, plain.setting, SPACE, 60, machine)
+    np.testing.assert_array_equal(known, again)
 
 
 def test_no_rounds_and_too_few_rows_leave_the_plain_machine():

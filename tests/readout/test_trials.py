@@ -1,22 +1,15 @@
 """Kernels, widths and ridges by the errors of rows left out."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from pinvlearn.features.metric import gamma_of, median_distance
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.readout.losses import squared_loss
-from pinvlearn.readout.trials import (
-    ALPHAS,
-    Sample,
-    Setting,
-    Space,
-    Trial,
-    View,
-    _lowest,
-    search_plain,
-    solved,
-)
+from pinvlearn.readout.machines import Sample, solved
+from pinvlearn.readout.trials import ALPHAS, Setting, Space, Trial, View, _lowest, search_plain
 
 RNG = np.random.default_rng(0)
 
@@ -28,8 +21,14 @@ def sample(n=60, d=3, seed=0, noise=0.1, weights=False):
     return Sample(Z, Y, rng.random(n) + 0.5 if weights else np.ones(n))
 
 
+@pytest.fixture
+def double(monkeypatch):
+    """Nothing passes in single precision."""
+    monkeypatch.setattr("pinvlearn.readout.machines.LIMIT", -1.0)
+
+
 @pytest.mark.parametrize("kernel", sorted(RADIAL))
-def test_errors_are_those_of_refitting_without_each_row(kernel):
+def test_errors_are_those_of_refitting_without_each_row(kernel, double):
     rows, space = sample(25, weights=True), Space()
     trial = Trial(space, (kernel,), [View(rows, (rows.Z,))])
     gamma = gamma_of(kernel, 0.7 * median_distance(kernel, rows.Z))
@@ -45,7 +44,7 @@ def test_errors_are_those_of_refitting_without_each_row(kernel):
     assert trial.error((0.7,), 0.1) == pytest.approx(mean)
 
 
-def test_errors_of_other_rows():
+def test_errors_of_other_rows(double):
     rows, others = sample(40), sample(30, seed=1)
     trial = Trial(Space(), ("rbf",), [View(rows, (rows.Z,), others, (others.Z,))])
     gamma = gamma_of("rbf", median_distance("rbf", rows.Z))
@@ -55,14 +54,42 @@ def test_errors_of_other_rows():
     np.testing.assert_allclose(trial.errors((1.0,), 0.1), expected, rtol=1e-10)
 
 
-def test_the_kernel_of_several_metrics_is_their_mean():
-    rows = sample(30)
-    both = Trial(Space(), ("rbf", "rbf"), [View(rows, (rows.Z, rows.Z))])
-    one = Trial(Space(), ("rbf",), [View(rows, (rows.Z,))])
-    np.testing.assert_allclose(both.errors((1.0, 1.0), 0.1), one.errors((1.0,), 0.1), rtol=1e-9)
+def test_the_kernel_of_several_metrics_is_their_mean(double):
+    rows, others = sample(30), sample(20, seed=1)
+    views = [View(rows, (rows.Z,) * 2, others, (others.Z,) * 2)]
+    both = Trial(Space(), ("rbf", "laplacian"), views)
+    alone = [
+        Trial(Space(), (kernel,), [View(rows, (rows.Z,), others, (others.Z,))])
+        for kernel in ("rbf", "laplacian")
+    ]
+    joined = Trial.joined(alone)
+    expected = both.errors((1.0, 0.5), 0.1)
+    np.testing.assert_allclose(joined.errors((1.0, 0.5), 0.1), expected, rtol=1e-9)
+    values = [
+        RADIAL[kernel](rows.Z, rows.Z, gamma_of(kernel, width * median_distance(kernel, rows.Z)))
+        for kernel, width in (("rbf", 1.0), ("laplacian", 0.5))
+    ]
+    (machine,) = both.machines((1.0, 0.5), 0.1)
+    mean = solved(np.mean(values, axis=0), rows, 0.1)
+    np.testing.assert_allclose(machine.coef, mean.coef, atol=1e-9 * np.abs(mean.coef).max())
 
 
-def test_a_given_gamma_is_obeyed():
+def test_single_precision_finds_the_same_errors(monkeypatch):
+    """To a thousandth: rounding moves outputs by less than the bound of a hundredth."""
+    rows, others = sample(200, noise=0.5), sample(100, seed=1, noise=0.5)
+    views = [View(rows, (rows.Z,)), View(rows, (rows.Z,), others, (others.Z,))]
+    for kernel, view in product(RADIAL, views):
+        trial = Trial(Space(), (kernel,), [view])
+        found = trial.error((1.0,), 0.1)
+        assert trial.machines((1.0,), 0.1)[0].dtype == np.float32
+        with monkeypatch.context() as patch:
+            patch.setattr("pinvlearn.readout.machines.LIMIT", -1.0)
+            expected = Trial(Space(), (kernel,), [view]).error((1.0,), 0.1)
+        assert found == pytest.approx(expected, rel=1e-3)
+        assert found != expected
+
+
+def test_a_given_gamma_is_obeyed(double):
     rows = sample(30)
     trial = Trial(Space(gamma=0.3), ("rbf",), [View(rows, (rows.Z,))])
     machine = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.3), rows, 0.1, leave_one_out=True)

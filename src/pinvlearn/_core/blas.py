@@ -101,20 +101,27 @@ def _add_square(Z: Any, G: Any) -> None:
 def call(name: str, *arguments: Any) -> None:
     """A routine of BLAS or LAPACK as Fortran declares it, on the calling thread, without the GIL.
 
-    Arrays are passed by where they begin, integers and numbers by reference.
+    Arrays are passed by where they begin, integers and numbers by reference, numbers in the
+    precision that the name begins with.
     """
     routine, integer = _routine(name, len(arguments))
-    routine(*(_reference(argument, integer) for argument in arguments))
+    number = ctypes.c_float if name[0] == "s" else ctypes.c_double
+    routine(*(_reference(argument, integer, number) for argument in arguments))
 
 
-def _reference(argument: Any, integer: Any) -> Any:
+def _reference(argument: Any, integer: Any, number: Any) -> Any:
     if isinstance(argument, str):
         return argument.encode()
     if isinstance(argument, int):
         return ctypes.byref(integer(argument))
     if isinstance(argument, float):
-        return ctypes.byref(ctypes.c_double(argument))
+        return ctypes.byref(number(argument))
     return argument.ctypes.data
+
+
+def letter(A: Array) -> str:
+    """What the names of routines for an array's precision begin with."""
+    return "s" if A.dtype == np.float32 else "d"
 
 
 @cache

@@ -6,12 +6,13 @@ every tile is the work of one thread, and which tiles there are depends on the s
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
-from pinvlearn._core.blas import blas, call, lapack
+from pinvlearn._core.blas import blas, call, lapack, letter
 from pinvlearn._core.device import is_device, moved_to
 from pinvlearn._core.factoring import (
     add_to_diagonal,
@@ -47,10 +48,15 @@ DEVICE_COLUMNS = 2048
 class RidgeFactor(Protocol):
     """The Cholesky factor of K + alpha for a symmetric K, which is used up while it lasts.
 
-    `smallest` estimates one over a norm of the inverse; it is 0 where there is no factor.
+    It is of K's precision.  `definite` says whether there is one; `smallest` estimates one over a
+    norm of the inverse, and is 0 where there is none.
     """
 
-    smallest: float
+    definite: bool
+
+    @property
+    def smallest(self) -> float:
+        """10n² flops."""
 
     def give_back(self) -> None:
         """Leave K as it was."""
@@ -77,9 +83,14 @@ class _InPlace:
         self.K, self.alpha = K, alpha
         A, self.diagonal = K.T, np.diagonal(K).copy()  # symmetric: Fortran order without a copy
         add_to_diagonal(A, alpha)
-        norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
-        info, self.L = factor_lower(A), A
-        self.smallest = lapack("pocon", A)(A, norm, uplo="L")[0] * norm if info == 0 else 0.0
+        self._norm = float(np.trace(A))  # any will do: pocon divides by what is multiplied below
+        self.definite, self.L = factor_lower(A) == 0, A
+
+    @cached_property
+    def smallest(self) -> float:
+        if not self.definite:
+            return 0.0
+        return float(lapack("pocon", self.L)(self.L, self._norm, uplo="L")[0] * self._norm)
 
     def give_back(self) -> None:
         diagonal_of(self.L)[:] = self.diagonal
@@ -106,7 +117,11 @@ class _There:
         A = K.copy()
         add_to_diagonal(A, alpha)
         self.L = lower_factor(A)
-        self.smallest = 0.0 if self.L is None else 1.0 / inverse_norm(self.L)
+        self.definite = self.L is not None
+
+    @cached_property
+    def smallest(self) -> float:
+        return 1.0 / inverse_norm(self.L) if self.definite else 0.0
 
     def give_back(self) -> None:
         self.L = None
@@ -136,12 +151,12 @@ def _column_squares(X: Array) -> Array:
 
 
 def factor_lower(A: Array) -> int:
-    """The Cholesky factor of a float64 matrix in Fortran order, in its lower triangle; n³/3 flops.
+    """The Cholesky factor of a matrix in Fortran order, in its lower triangle; n³/3 flops.
 
-    The part above the diagonal stays as it is.  Gives 0, or the size of the leading part that is
-    not positive definite.
+    Of float64 or float32, in that precision.  The part above the diagonal stays as it is.  Gives
+    0, or the size of the leading part that is not positive definite.
     """
-    n, lda = len(A), A.strides[1] // 8
+    n, lda = len(A), _leading(A)
     if n <= WHOLE:
         return _factor_whole(A, lda)
     for panel in slices(0, n, PANEL):
@@ -157,7 +172,7 @@ def factor_lower(A: Array) -> int:
 def _factor_whole(A: Array, lda: int) -> int:
     info = np.zeros(1, dtype=np.int64)  # wide enough for either kind of integer
     with one_blas_thread():
-        call("dpotrf", "L", len(A), A, lda, info)
+        call(letter(A) + "potrf", "L", len(A), A, lda, info)
     return int(info[0])
 
 
@@ -165,22 +180,27 @@ def _solve_rows(A: Array, rows: slice, panel: slice, lda: int) -> None:
     """Rows of the factor below a panel's diagonal: A[rows, panel] L⁻ᵀ."""
     m, n = rows.stop - rows.start, panel.stop - panel.start
     L, B = A[panel, panel], A[rows, panel]
-    call("dtrsm", "R", "L", "T", "N", m, n, 1.0, L, lda, B, lda)
+    call(letter(A) + "trsm", "R", "L", "T", "N", m, n, 1.0, L, lda, B, lda)
 
 
 def _update(A: Array, part: slice, panel: slice, lda: int) -> None:
     """Take a panel's share out of some columns, from the diagonal downwards."""
     n, k = part.stop - part.start, panel.stop - panel.start
     left, below = A[part, panel], A[part.stop :, panel]
-    call("dsyrk", "L", "N", n, k, -1.0, left, lda, 1.0, A[part, part], lda)
+    call(letter(A) + "syrk", "L", "N", n, k, -1.0, left, lda, 1.0, A[part, part], lda)
     if len(below):
-        C = A[part.stop :, part]
-        call("dgemm", "N", "T", len(below), n, k, -1.0, below, lda, left, lda, 1.0, C, lda)
+        C, gemm = A[part.stop :, part], letter(A) + "gemm"
+        call(gemm, "N", "T", len(below), n, k, -1.0, below, lda, left, lda, 1.0, C, lda)
+
+
+def _leading(A: Array) -> int:
+    """Numbers from one column of an array in Fortran order to the next."""
+    return int(A.strides[1] // A.itemsize)
 
 
 def inverse_diagonal(L: Array) -> Array:
     """The diagonal of (LLᵀ)⁻¹ for a factor in a lower triangle, Fortran order; n³/3 flops."""
-    diagonal = np.empty(len(L))
+    diagonal = np.empty(len(L), dtype=L.dtype)
 
     def solve(part: slice) -> None:
         X = _inverse_columns(L, part)
@@ -192,7 +212,7 @@ def inverse_diagonal(L: Array) -> Array:
 
 def inverse_lower(L: Array) -> Array:
     """The lower triangle of (LLᵀ)⁻¹, zeros above; 2n³/3 flops, by tiles that threads share."""
-    n, lda = len(L), L.strides[1] // 8
+    n, lda = len(L), _leading(L)
     inverse = np.zeros((n, n), order="F")
 
     def solve(part: slice) -> None:
@@ -222,8 +242,9 @@ def inverse_norms(factor: RidgeFactor, left: Array, right: Array) -> Array:
 
 def _inverse_columns(L: Array, part: slice) -> Any:
     """Some columns of L⁻¹, from the diagonal downwards: what is above is zero."""
-    n, width, lda = len(L) - part.start, part.stop - part.start, L.strides[1] // 8
-    X = np.zeros((n, width), order="F")
+    n, width, lda = len(L) - part.start, part.stop - part.start, _leading(L)
+    X = np.zeros((n, width), dtype=L.dtype, order="F")
     X[np.arange(width), np.arange(width)] = 1.0
-    call("dtrsm", "L", "L", "N", "N", n, width, 1.0, L[part.start :, part.start :], lda, X, n)
+    corner = L[part.start :, part.start :]
+    call(letter(L) + "trsm", "L", "L", "N", "N", n, width, 1.0, corner, lda, X, n)
     return X

@@ -362,6 +362,6 @@ def _mirror_upper(G: Array, block: int = 128) -> None:
     """Copy the upper triangle of G below its diagonal, in tiles that fit the cache."""
     for i in range(0, len(G), block):
         tile = G[i : i + block, i : i + block]
-        tile[:] = np.where(lower_mask(len(tile)).T, tile, tile.T)
+        np.copyto(tile, tile.T, where=lower_mask(len(tile)))
         for j in range(i + block, len(G), block):
             G[j : j + block, i : i + block] = G[i : i + block, j : j + block].T

@@ -75,10 +75,12 @@ def euclidean(X: Any, Ct: Any, D: Any, first: int, last: int) -> None:
 def signed_sums(X: Any, Ct: Any, V: Any, G: Any, first: int, last: int) -> None:
     """Rows first … last - 1 of G[i, k] = Σ_j V[i, j] sign(x_ik - c_jk)."""
     d, p = Ct.shape
+    zero = G.dtype.type(0.0)
     for i in range(first, last):
         v = V[i]
         for k in range(d):
-            x, c, total = X[i, k], Ct[k], 0.0
+            x, c, total = X[i, k], Ct[k], zero
             for j in range(p):
-                total += v[j] * ((x > c[j]) - (x < c[j]))
+                signed = v[j] if x > c[j] else -v[j]
+                total += signed if x != c[j] else zero
             G[i, k] = total

@@ -185,7 +185,7 @@ def located(X: Array, root: Array | None) -> Array:
     """The rows of X in the coordinates that a root gives."""
     if root is None:
         return X
-    root = moved_to(root, X)
+    root = moved_to(root, X).astype(X.dtype, copy=False)
     coordinates: Array = X * root if root.ndim == 1 else X @ root
     return coordinates
 
@@ -210,7 +210,7 @@ def median_distance(kernel: str, X: Array) -> float:
     Of the first 500 rows.
     """
     X = to_host(X[: min(MEDIAN_ROWS, len(X))])  # so few are measured there
-    apart = distances(X, X, NORMS[kernel])[np.triu_indices(len(X), 1)]
+    apart = distances(X, X, NORMS[kernel])[np.tri(len(X), k=-1, dtype=bool)]
     apart = apart[apart > 0.0]
     return float(np.median(apart)) if len(apart) else 1.0
 
@@ -248,7 +248,7 @@ def _laplacian_gradients(
 
     rows, Ct = np.ascontiguousarray(X), np.ascontiguousarray(C.T)
     for weights in coef.T:
-        G = np.empty(X.shape)
+        G = np.empty_like(rows)
         _compiled.signed_sums(rows, Ct, K * (-gamma * weights), G, 0, len(X))
         yield G
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,27 @@ def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
 
 def _rbf_into(X: Array, centers: Array, gamma: float, out: Array) -> None:
     """`rbf` of dense rows, written where it belongs."""
+    left, right = _exponent_factors(X, centers, gamma)
+    height = len(X) if is_device(X) else CHUNK
+    for start in range(0, len(X), height):
+        chunk = out[start : start + height]
+        _exp_in_place(np.matmul(left[start : start + height], right.T, out=chunk))
+
+
+def rbf_exponents(X: Array, centers: Array) -> Array:
+    """-‖x - c‖² for all pairs of rows, as one matrix product; rounding may leave some above 0."""
+    left, right = _exponent_factors(X, centers, 1.0)
+    exponents: Array = np.empty((len(X), len(centers)), dtype=X.dtype, like=home(X))
+    parts = slices(0, len(X), len(X) if is_device(X) else CHUNK)
+    share_out(
+        lambda rows: np.matmul(left[rows], right.T, out=exponents[rows]),
+        [(rows,) for rows in parts],
+    )
+    return exponents
+
+
+def _exponent_factors(X: Array, centers: Array, gamma: float) -> tuple[Array, Array]:
+    """x̃ and c̃ of all rows, about the mean of the centres; their products are the exponents."""
     middle = centers.mean(axis=0)
     left = _augmented(X, middle)
     right = _augmented(centers.astype(X.dtype, copy=False), middle)
@@ -35,10 +57,7 @@ def _rbf_into(X: Array, centers: Array, gamma: float, out: Array) -> None:
     right[:, -1] = -gamma * right[:, -2]
     right[:, -2] = -gamma
     right[:, :-2] *= 2.0 * gamma
-    height = len(X) if is_device(X) else CHUNK
-    for start in range(0, len(X), height):
-        chunk = out[start : start + height]
-        _exp_in_place(np.matmul(left[start : start + height], right.T, out=chunk))
+    return left, right
 
 
 CHUNK = 256
@@ -63,14 +82,15 @@ def _rbf_sparse(X: Matrix, centers: Matrix, gamma: float) -> Array:
     return _exp_in_place(exponent)
 
 
-LOWEST = -350.0
-"""Exponents are held to this: products of values under 1e-152 would be denormal numbers, which slow
-BLAS down tenfold."""
+def lowest(dtype: Any) -> float:
+    """What exponents are held to: products of smaller values than 1e-152, or 1e-19 in single
+    precision, would be denormal numbers, which slow BLAS down tenfold."""
+    return -43.0 if dtype == np.float32 else -350.0
 
 
 def _exp_in_place(exponent: Array) -> Array:
-    """exp in place, of exponents held to [-350, 0]; rounding may leave a distance below zero."""
-    np.clip(exponent, LOWEST, 0.0, out=exponent)
+    """exp in place, of exponents from the lowest to 0; rounding may leave a distance below zero."""
+    np.clip(exponent, lowest(exponent.dtype), 0.0, out=exponent)
     return np.exp(exponent, out=exponent)
 
 
@@ -102,14 +122,18 @@ def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Arra
 
 
 def distances(X: Array, centers: Array, metric: str) -> Array:
-    """All distances of rows to centres, "city_block" or "euclidean", without rounding errors."""
+    """All distances of rows to centres, "city_block" or "euclidean", from their differences.
+
+    In the precision of the rows, of which near ones keep all digits.
+    """
     if is_device(X):
         return X.distances(centers, 1 if metric == "city_block" else 2)
     from pinvlearn.features import _compiled
 
-    D = np.empty((len(X), len(centers)))
-    rows = np.ascontiguousarray(X, dtype=np.float64)
-    columns = np.ascontiguousarray(centers.T, dtype=np.float64)
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    D = np.empty((len(X), len(centers)), dtype=dtype)
+    rows = np.ascontiguousarray(X, dtype=dtype)
+    columns = np.ascontiguousarray(centers.T, dtype=dtype)
     loop = getattr(_compiled, metric)
     share_out(
         lambda part: loop(rows, columns, D, part.start, part.stop),

@@ -56,12 +56,13 @@ from pinvlearn.readout.budget import COMPARED, Budget, budget_for, metric_rows
 from pinvlearn.readout.centers import fewer_rows_do_better
 from pinvlearn.readout.kernel import KernelTask, solve_part
 from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS, Judge
+from pinvlearn.readout.machines import Sample
 from pinvlearn.readout.pivots import solve_pivots
 from pinvlearn.readout.rounds import learn, made
 from pinvlearn.readout.scoring import Scoring, squared_error_score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import SOLVERS
-from pinvlearn.readout.trials import ALPHAS, WIDTHS, Sample, Space, search_plain
+from pinvlearn.readout.trials import ALPHAS, WIDTHS, Space, search_plain
 from pinvlearn.summaries import Gram, Schema, Summary
 
 JUDGES = {"classes": CLASSES, "labels": LABELS, "targets": NUMBERS}
@@ -127,9 +128,10 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         Centres at most for "auto".  Memory is 8·n_kernels² bytes, 2 GB for 16,000, or
         16·n_samples·n_kernels for pivots.""",
         "max_work": """
-    max_work : float, default=3.4e12
+    max_work : float, default=3.2e12
         Flops of the whole fit, about: counted and not timed, so that a seed gives the same machine
-        anywhere.  A core does some 4e10 a second; 12,000 rows take half of the default.""",
+        anywhere, and by half in single precision.  A core does some 4e10 a second; 12,000 rows
+        take half of the default.""",
         "inputs": """
     inputs : "auto", "passthrough" or transformer, default="auto"
         What makes columns ready: `TabularInputs`, nothing, or a transformer of your own.""",
@@ -541,7 +543,9 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     candidate.
 
     Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
-    last fit with its leave-one-out.  Memory as `max_kernels` says.
+    last fit with its leave-one-out.  Machines that only choose are solved in single precision
+    wherever its rounding moves their outputs by less than 1 %, by a bound.  Memory as `max_kernels`
+    says.
 
     Parameters
     ----------
@@ -573,7 +577,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         max_rounds: int = 3,
         n_kernels: Any = "auto",
         max_kernels: int = 16000,
-        max_work: float = 3.4e12,
+        max_work: float = 3.2e12,
         inputs: Any = "auto",
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
@@ -607,7 +611,9 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
     candidate.
 
     Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
-    last fit with its leave-one-out.  Memory as `max_kernels` says.
+    last fit with its leave-one-out.  Machines that only choose are solved in single precision
+    wherever its rounding moves their outputs by less than 1 %, by a bound.  Memory as `max_kernels`
+    says.
 
     Parameters
     ----------
@@ -639,7 +645,7 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
         max_rounds: int = 3,
         n_kernels: Any = "auto",
         max_kernels: int = 16000,
-        max_work: float = 3.4e12,
+        max_work: float = 3.2e12,
         inputs: Any = "auto",
         loo_scoring: Any = "mse",
         n_jobs: int | None = None,

@@ -22,6 +22,8 @@ from pinvlearn.readout.solvers import TOLERANCE
 
 REFINEMENTS = 4
 
+EPS_SINGLE = float(np.finfo(np.float32).eps)
+
 SAFE = (1e-140, 1e140)
 """Kernel values between these can be squared."""
 
@@ -46,7 +48,7 @@ class KernelRows:
     def of(cls, K: Array, Y: Array, root: Array, intercept: bool) -> KernelRows:
         """From kernel values, which are overwritten."""
         if (root != 1.0).any():
-            K *= np.outer(root, root)
+            K *= np.outer(root, root).astype(K.dtype, copy=False)
         largest = float(np.abs(np.diagonal(K)).max(initial=0.0))
         safe = SAFE[0] < largest < SAFE[1]  # the norm that cannot overflow is slow
         size = np.linalg.norm(K) if safe or is_device(K) else blas("nrm2", K)(K.ravel())
@@ -175,9 +177,7 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     if not leave_one_out:
         nothing = np.empty(0)
         return KernelFit(DualFit(weights, weights, nothing, nothing, nothing, 0.0), offset, error)
-    freedom, total = factor.inverse_diagonal(), float(root @ ones)
-    share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
-    freedom -= ones * share
+    freedom, share = _freedom(rows, factor, ones)
     # a bound on the norms of the inverse's columns, and an estimate where it is not enough
     columns = np.sqrt(freedom.clip(min=0.0) / smallest)
     moved = moved_by_noise(noise, alpha, columns, weights, freedom)
@@ -186,6 +186,34 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
         moved = moved_by_noise(noise, alpha, columns, weights, freedom)
     dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)
+
+
+def by_single_cholesky(
+    rows: KernelRows, alpha: float, limit: float, *, leave_one_out: bool
+) -> KernelFit | None:
+    """The same by a factor in single precision, where K is in that; for what only chooses.
+
+    None where the rounding of K may move the outputs by more than the limit; K is overwritten.
+    """
+    factor = ridge_factor(rows.K, alpha)
+    if not factor.definite:
+        return None
+    both = np.column_stack([rows.targets, rows.root])
+    solved = factor.solve(both.astype(np.float32)).astype(np.float64)
+    ones, nothing = solved[:, -1], np.empty(0)
+    weights, offset = bordered(solved[:, :-1], ones, rows.root, rows.targets, rows.intercept)
+    error = rows.error(EPS_SINGLE * rows.size, weights)
+    if not error <= limit:
+        return None
+    freedom = _freedom(rows, factor, ones)[0] if leave_one_out else nothing
+    return KernelFit(DualFit(weights, weights, freedom, nothing, nothing, 0.0), offset, error)
+
+
+def _freedom(rows: KernelRows, factor: RidgeFactor, ones: Array) -> tuple[Array, Array]:
+    """The diagonal of (K + alpha)⁻¹ less what the intercept takes, and its share of each row."""
+    total = float(rows.root @ ones)
+    share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
+    return factor.inverse_diagonal() - ones * share, share
 
 
 def _refined(factor: RidgeFactor, both: Array, solved: Array) -> tuple[Array, float]:

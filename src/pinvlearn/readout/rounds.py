@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from pinvlearn.features.metric import (
     GradientProduct,
     MetricColumns,
     Part,
+    gamma_of,
     located,
     median_distance,
     root_of,
 )
-from pinvlearn.readout.trials import SCOUTS, Sample, Setting, Space, Trial, View, solved
+from pinvlearn.readout.machines import DOUBLE, SINGLE, Machine, Pairs, Sample, single
+from pinvlearn.readout.trials import SCOUTS, Setting, Space, Trial, View
 
 Roots: TypeAlias = tuple[Array | None, Array | None]
 """What each of two halves makes of a metric."""
@@ -40,7 +42,7 @@ GOING_ON = 2
 
 CERTAINTY = 2.0
 """Standard errors by which a learned metric must beat the plain machine: it is the best of several,
-and the best of several looks better than it is."""
+and the best of several looks better than it is.  One that is beaten by as many goes no further."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Round:
     alpha : float
         The best ridge.
     error : float
-        Mean loss of rows that made neither the metric nor the machine.
+        Mean loss of rows that made neither the metric nor the machine, to three digits or more.
     gain, standard_error : float
         By how much it is below the plain machine's on the same rows, and how sure that is.
     accepted : bool
@@ -95,6 +97,11 @@ class Round:
     gain: float
     standard_error: float
     accepted: bool = False
+
+    @property
+    def may_win(self) -> bool:
+        """Whether it is not beaten by the plain machine by more than chance."""
+        return self.gain > -CERTAINTY * self.standard_error
 
 
 @dataclass(frozen=True)
@@ -130,10 +137,14 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """A recipe, the roots that each half gives (None: none), and its errors, half after half."""
+    """A recipe, what each half makes of it, and its errors, half after half.
+
+    `roots` are those of the metrics (None: none), `machines` the halves', where they have any.
+    """
 
     recipe: Recipe
     roots: tuple[Roots, ...]
+    machines: tuple[Machine, ...]
     errors: Array
     error: float
 
@@ -162,9 +173,9 @@ def learn(
 
     In each round the machine of a half gives its gradient outer product; inputs multiplied by the
     root are judged by the other half.  Every kernel and form has a first round, the best of each
-    form go on, and last the best are taken two together.  What is best of all must beat the plain
-    machine, row by row, by more than chance; its width and ridge are then those that whole halves
-    find best.
+    form go on, and last the best are taken two together; what the plain machine beats by more than
+    chance is left behind.  What is best of all must beat the plain machine, row by row, by more
+    than chance; its width and ridge are then those that whole halves find best.
 
     Parameters
     ----------
@@ -184,28 +195,30 @@ def learn(
         return Learned(as_it_is)
     crossing = _Crossing((sample.part(0, half), sample.part(half, 2 * half)), space, gradient_rows)
     base = crossing.walked("diagonal", (), (None, None), first)
-    rounds, every = [crossing.round(0, base, base)], [base]
+    worth = {base: crossing.round(0, base, base)}
     going = [one for setting in plain.values() for one in crossing.next(space.forms, base, setting)]
     for number in range(1, space.max_rounds + 1):
         told("round", number, space.max_rounds)
-        rounds += [crossing.round(number, one, base) for one in going]
-        every += going
+        worth |= {one: crossing.round(number, one, base) for one in going}
         if number < space.max_rounds:
-            last = _best_of_each_form(going, GOING_ON) if number == 1 else going
+            last = [one for one in going if worth[one].may_win]
+            last = _best_of_each_form(last, GOING_ON) if number == 1 else last
             more = [crossing.next((one.form,), one, one.setting)[0] for one in last]
             going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
-    pairs = combinations([base, *_best_of_each_form(every[1:])], 2)
-    together = [crossing.together(pair) for pair in pairs]
-    rounds += [crossing.round(space.max_rounds, one, base) for one in together]
-    every += together
-    best = min(range(len(every)), key=lambda i: every[i].error)
-    if not rounds[best].gain > CERTAINTY * rounds[best].standard_error:
-        rounds[0] = replace(rounds[0], accepted=True)
-        return Learned(as_it_is, tuple(rounds))
-    chosen = crossing.settled(every[best])
-    settled = crossing.round(rounds[best].number, chosen, base)
-    rounds[best] = replace(settled, accepted=True)
-    return Learned(chosen.recipe, tuple(rounds), crossing.optimism(chosen))
+    learned = [one for one in worth if one is not base and worth[one].may_win]
+    trials = {one: crossing.trial(one) for one in [base, *_best_of_each_form(learned)]}
+    parts: dict[_Candidate, tuple[_Candidate, ...]] = {one: (one,) for one in trials}
+    for pair in combinations(trials, 2):
+        both = crossing.together(pair, Trial.joined([trials[one] for one in pair]))
+        worth[both], parts[both] = crossing.round(space.max_rounds, both, base), pair
+    best = min(worth, key=lambda one: one.error)
+    if not worth[best].gain > CERTAINTY * worth[best].standard_error:
+        worth[base] = replace(worth[base], accepted=True)
+        return Learned(as_it_is, tuple(worth.values()))
+    chosen, optimism = crossing.settled(best, Trial.joined([trials[one] for one in parts[best]]))
+    settled = crossing.round(worth[best].number, chosen, base)
+    worth[best] = replace(settled, accepted=True)
+    return Learned(chosen.recipe, tuple(worth.values()), optimism)
 
 
 def _best_of_each_form(candidates: Sequence[_Candidate], count: int = 1) -> list[_Candidate]:
@@ -231,9 +244,10 @@ class _Crossing:
     def next(self, forms: Sequence[str], before: _Candidate, setting: Setting) -> list[_Candidate]:
         """One more round: the metrics of both halves' machines, in some forms."""
         (branch, *_), (roots, *_) = before.recipe.branches, before.roots
+        known = before.machines if setting == before.setting else ()
         one, two = (
-            metric_of(half, root, setting, self.space, self.gradient_rows)
-            for half, root in zip(self.halves, roots, strict=True)
+            metric_of(half, root, setting, self.space, self.gradient_rows, machine)
+            for half, root, machine in zip(self.halves, roots, known or (None, None), strict=True)
         )
         steps = (*branch.steps, setting)
         return [
@@ -250,39 +264,36 @@ class _Crossing:
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
         return self._candidate(trial, recipe, (roots,))
 
-    def together(self, several: Sequence[_Candidate]) -> _Candidate:
+    def trial(self, candidate: _Candidate) -> Trial:
+        """What its width and ridge can be found with again."""
+        return Trial(self.space, candidate.kernels, self._views(candidate.roots))
+
+    def together(self, several: Sequence[_Candidate], trial: Trial) -> _Candidate:
         """The kernels of several metrics in one machine, with the ridge that scouts find best."""
         branches = tuple(branch for one in several for branch in one.recipe.branches)
         roots = tuple(pair for one in several for pair in one.roots)
-        trial = Trial(self.space, tuple(branch.kernel for branch in branches), self._views(roots))
         middle = float(np.prod([one.recipe.alpha for one in several]) ** (1.0 / len(several)))
         widths = tuple(branch.width for branch in branches)
         alpha = trial.first(self.scouts).best_alpha(widths, middle)
         return self._candidate(trial, Recipe(branches, alpha), roots)
 
-    def settled(self, candidate: _Candidate) -> _Candidate:
+    def settled(self, candidate: _Candidate, trial: Trial) -> tuple[_Candidate, Optimism]:
         """The same with the ridge, and of one metric the width, that whole halves find best."""
         recipe = candidate.recipe
-        trial = Trial(self.space, candidate.kernels, self._views(candidate.roots))
         if len(recipe.branches) > 1:
-            alpha = trial.best_alpha(candidate.widths, recipe.alpha)
-            return self._candidate(trial, replace(recipe, alpha=alpha), candidate.roots)
-        best = trial.best_setting(candidate.setting)
-        branch = replace(recipe.branches[0], width=best.width)
-        return self._candidate(trial, Recipe((branch,), best.alpha), candidate.roots)
+            recipe = replace(recipe, alpha=trial.best_alpha(candidate.widths, recipe.alpha))
+        else:
+            best = trial.best_setting(candidate.setting)
+            recipe = Recipe((replace(recipe.branches[0], width=best.width),), best.alpha)
+        chosen = self._candidate(trial, recipe, candidate.roots)
+        return chosen, self._optimism(trial, chosen)
 
-    def optimism(self, candidate: _Candidate) -> Optimism:
+    def _optimism(self, trial: Trial, chosen: _Candidate) -> Optimism:
         """By the machines of both halves, at their size: rows left out, and the other half's."""
-        branches, alpha = candidate.recipe.branches, candidate.recipe.alpha
-        measured = []
-        for maker, (own, others) in enumerate((self.halves, self.halves[::-1])):
-            parts = tuple(
-                part_of(own, pair[maker], branch.kernel, branch.width, self.space)
-                for branch, pair in zip(branches, candidate.roots, strict=True)
-            )
-            columns = MetricColumns.around(parts, own.Z)
-            machine = solved(columns(own.Z), own, alpha, leave_one_out=True)
-            outputs = columns(others.Z) @ machine.coef + machine.intercept
+        widths, measured = chosen.widths, []
+        for number, (own, others) in enumerate((self.halves, self.halves[::-1])):
+            machine = trial.machine(number, widths, chosen.recipe.alpha, True, DOUBLE)
+            outputs = trial.outputs(number, widths, machine)
             inside, outside = self._judged(own, machine.left_out), self._judged(others, outputs)
             measured.append((inside, outside))
         (spread, loss, wrong), (wider, dearer, worse) = np.mean(measured, axis=0)
@@ -324,8 +335,8 @@ class _Crossing:
 
     def _candidate(self, trial: Trial, recipe: Recipe, roots: tuple[Roots, ...]) -> _Candidate:
         widths = tuple(branch.width for branch in recipe.branches)
-        errors = trial.errors(widths, recipe.alpha)
-        return _Candidate(recipe, roots, errors, trial.error(widths, recipe.alpha))
+        errors, error = trial.errors(widths, recipe.alpha), trial.error(widths, recipe.alpha)
+        return _Candidate(recipe, roots, trial.machines(widths, recipe.alpha), errors, error)
 
     def _views(self, roots: tuple[Roots, ...]) -> list[View]:
         one, two = self.halves
@@ -342,17 +353,30 @@ class _Crossing:
 
 
 def metric_of(
-    sample: Sample, root: Array | None, setting: Setting, space: Space, gradient_rows: int
+    sample: Sample,
+    root: Array | None,
+    setting: Setting,
+    space: Space,
+    gradient_rows: int,
+    machine: Machine | None = None,
+    dtype: Any = SINGLE,
 ) -> Array:
     """The gradient outer product of the machine that a setting gives on a sample.
 
-    Cost: n³/3 flops for its weights and 2qndt for the gradients of q rows.
+    Cost: n³/3 flops for its weights, unless it is given, and 2qndt for the gradients of q rows, in
+    the precision that the machine was solved in: single, where that is enough, unless asked for.
     """
-    part = part_of(sample, root, setting.kernel, setting.width, space)
-    columns = MetricColumns.around((part,), sample.Z)
-    machine = solved(columns(sample.Z), sample, setting.alpha)
-    rows = slice(0, min(gradient_rows, len(sample)))
-    return GradientProduct.of(columns, machine.coef, sample.Z[rows], sample.w[rows]).metric
+    kernel, Z = setting.kernel, sample.Z
+    pairs = Pairs((kernel,), (located(Z, root),))
+    (unit,) = pairs.typical
+    gamma = space.gamma_for(kernel, setting.width, unit)
+    if machine is None:
+        machine = pairs.machine((gamma,), sample, setting.alpha, False, dtype)
+    if machine.dtype == SINGLE:  # in a unit, as M has none
+        Z, gamma = single(Z, Z.mean(axis=0), unit), gamma / gamma_of(kernel, unit)
+    columns = MetricColumns.around((Part(kernel, gamma, root),), Z)
+    rows, coef = slice(0, gradient_rows), machine.coef.astype(machine.dtype, copy=False)
+    return GradientProduct.of(columns, coef, Z[rows], sample.w[rows]).metric
 
 
 def part_of(sample: Sample, root: Array | None, kernel: str, width: float, space: Space) -> Part:
@@ -367,6 +391,7 @@ def made(recipe: Recipe, sample: Sample, space: Space, gradient_rows: int) -> tu
     for branch in recipe.branches:
         root: Array | None = None
         for setting in branch.steps:
-            root = root_of(metric_of(sample, root, setting, space, gradient_rows), branch.form)
+            M = metric_of(sample, root, setting, space, gradient_rows, dtype=DOUBLE)
+            root = root_of(M, branch.form)
         parts.append(part_of(sample, root, branch.kernel, branch.width, space))
     return tuple(parts)

@@ -7,19 +7,16 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, slices
-from pinvlearn._core.device import home, is_device, to_host
-from pinvlearn._core.products import mirror_lower
+from pinvlearn._core.arrays import Array
+from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
-from pinvlearn._core.threads import share_out
-from pinvlearn.features.metric import FORMS, NORMS, gamma_of, median_distance
-from pinvlearn.features.radial import CHUNK, LOWEST, distances
-from pinvlearn.readout.choose import left_out
-from pinvlearn.readout.kernel_factors import KernelRows, by_cholesky
+from pinvlearn.features.metric import FORMS, gamma_of
 from pinvlearn.readout.losses import NUMBERS, Judge
+from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Sample
 
 WIDTHS = tuple(np.geomspace(0.1, 4.0, 7).tolist())
 """Kernel widths in median distances."""
@@ -37,27 +34,8 @@ FIRST_ROWS = 700
 SCOUTS = 350
 """The fewest rows that tell which of many kernels, widths and ridges are worth all of them."""
 
-STRIP = 1024
-"""Rows of a symmetric matrix whose distances are computed at a time: those up to the diagonal."""
-
 SURVIVORS, FEWEST = 3, 3
 """One in so many kernels and widths goes on to twice the rows, but at least so many."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows in a random order: inputs, targets of shape (n, t), and weights of mean 1."""
-
-    Z: Array
-    Y: Array
-    w: Array
-
-    def __len__(self) -> int:
-        return len(self.Y)
-
-    def part(self, start: int, stop: int) -> Sample:
-        """Some of the rows, in their order."""
-        return Sample(self.Z[start:stop], self.Y[start:stop], self.w[start:stop])
 
 
 @dataclass(frozen=True)
@@ -112,73 +90,85 @@ class Trial:
     """Errors of rows left out, on one or more views, at any widths and ridge, each computed once.
 
     The kernel is the mean of one for each metric.  Cost of an error for a view of n rows: 2n³/3
-    flops by leave-one-out, n³/3 by other rows, and 30n² for kernel values; distances are computed
-    once.
+    flops by leave-one-out, n³/3 by other rows, and the time of 100n² for kernel values, in single
+    precision where its rounding allows; distances are computed once.
     """
 
     def __init__(self, space: Space, kernels: tuple[str, ...], views: Sequence[View]) -> None:
         self._space, self._kernels = space, kernels
         self._judge_by(views)
-        self._typical = [
-            [median_distance(k, X) for k, X in zip(kernels, view.located, strict=True)]
-            for view in views
-        ]
-        self._within = [
-            [_exponents_within(k, X) for k, X in zip(kernels, view.located, strict=True)]
-            for view in views
-        ]
-        self._across = [
-            [
-                _exponents(k, Z, X)
-                for k, Z, X in zip(kernels, view.others_located, view.located, strict=True)
-            ]
-            if view.others
-            else []
-            for view in views
-        ]
+        self._pairs = [Pairs(kernels, view.located, view.others_located) for view in views]
 
     def _judge_by(self, views: Sequence[View]) -> None:
         self._views = views
         self.weights = np.concatenate([to_host((v.others or v.sample).w) for v in views])
+        self._machines: dict[tuple[tuple[float, ...], float], tuple[Machine, ...]] = {}
         self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
 
     def first(self, count: int) -> Trial:
         """The same with the first rows of each view alone; widths and distances are shared."""
         few = copy(self)
         few._judge_by([view.first(count) for view in self._views])
-        few._within, few._across = (
-            [[E[:count, :count] for E in parts] for parts in every]
-            for every in (self._within, self._across)
-        )
+        few._pairs = [pairs.first(count) for pairs in self._pairs]
         return few
 
+    @classmethod
+    def joined(cls, several: Sequence[Trial]) -> Trial:
+        """Of the kernels of several on the same rows, whose distances it shares."""
+        both = copy(several[0])
+        both._kernels = tuple(kernel for one in several for kernel in one._kernels)
+        both._judge_by(several[0]._views)
+        pairs = zip(*(one._pairs for one in several), strict=True)
+        both._pairs = [Pairs.joined(views) for views in pairs]
+        return both
+
+    def gammas(self, number: int, widths: tuple[float, ...]) -> tuple[float, ...]:
+        """Those of some widths on one of the views."""
+        parts = zip(self._kernels, widths, self._pairs[number].typical, strict=True)
+        return tuple(self._space.gamma_for(*part) for part in parts)
+
+    def machine(
+        self,
+        number: int,
+        widths: tuple[float, ...],
+        alpha: float,
+        leave_one_out: bool,
+        dtype: Any = SINGLE,
+    ) -> Machine:
+        """The machine of one view, in a precision, or in double where that is not enough."""
+        gammas, sample = self.gammas(number, widths), self._views[number].sample
+        return self._pairs[number].machine(gammas, sample, alpha, leave_one_out, dtype)
+
+    def outputs(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
+        """What the machine of one view predicts for the rows that judge it."""
+        return self._pairs[number].outputs(self.gammas(number, widths), machine)
+
+    def machines(self, widths: tuple[float, ...], alpha: float) -> tuple[Machine, ...]:
+        """Those of all views; none where a kernel matrix has no factor."""
+        key = (widths, alpha)
+        if key not in self._machines:
+            views = enumerate(self._views)
+            try:
+                found = [self.machine(i, widths, alpha, view.others is None) for i, view in views]
+            except np.linalg.LinAlgError:
+                found = []
+            self._machines[key] = tuple(found)
+        return self._machines[key]
+
     def errors(self, widths: tuple[float, ...], alpha: float) -> Array:
-        """The loss of each row; infinite where the kernel matrix has no factor."""
+        """The loss of each row; infinite where a kernel matrix has no factor."""
         key = (widths, alpha)
         if key not in self._errors:
-            try:
-                numbers = range(len(self._views))
-                parts = [self._errors_of(number, widths, alpha) for number in numbers]
-                self._errors[key] = np.concatenate([to_host(part) for part in parts])
-            except np.linalg.LinAlgError:
-                self._errors[key] = np.full(len(self.weights), np.inf)
+            machines = self.machines(widths, alpha)
+            parts = [to_host(self._losses(i, widths, of)) for i, of in enumerate(machines)]
+            self._errors[key] = np.concatenate(parts or [np.full(len(self.weights), np.inf)])
         return self._errors[key]
 
-    def _errors_of(self, number: int, widths: tuple[float, ...], alpha: float) -> Array:
-        view = self._views[number]
-        sample, others = view.sample, view.others
-        gammas = [
-            self._space.gamma_for(kernel, width, typical)
-            for kernel, width, typical in zip(
-                self._kernels, widths, self._typical[number], strict=True
-            )
-        ]
-        K = _mean_kernel(self._within[number], gammas, symmetric=True)
-        machine = solved(K, sample, alpha, others is None)
-        if others is None:
-            return self._space.judge.loss(sample.Y, machine.left_out, sample.w)
-        outputs = _mean_kernel(self._across[number], gammas) @ machine.coef + machine.intercept
-        return self._space.judge.loss(others.Y, outputs, others.w)
+    def _losses(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
+        view, loss = self._views[number], self._space.judge.loss
+        if view.others is None:
+            return loss(view.sample.Y, machine.left_out, view.sample.w)
+        return loss(view.others.Y, self.outputs(number, widths, machine), view.others.w)
 
     def error(self, widths: tuple[float, ...], alpha: float) -> float:
         """Their weighted mean."""
@@ -212,66 +202,6 @@ class Trial:
             if lower == at:
                 return replace(near, width=widths[at], alpha=alpha)
             at = lower
-
-
-def _exponents(kernel: str, X: Array, Z: Array) -> Array:
-    """log k(x, z) of all pairs of rows for gamma = 1."""
-    E = distances(X, Z, NORMS[kernel])
-    if kernel == "rbf":
-        np.square(E, out=E)
-    return np.negative(E, out=E)
-
-
-def _exponents_within(kernel: str, X: Array) -> Array:
-    """The same of all pairs of rows of one set, half of which are computed on the host."""
-    if is_device(X):
-        return _exponents(kernel, X, X)
-    E: Array = np.empty((len(X), len(X)))
-    for rows in slices(0, len(X), STRIP):
-        E[rows, : rows.stop] = _exponents(kernel, X[rows], X[: rows.stop])
-    return mirror_lower(E)
-
-
-def _mean_kernel(
-    exponents: Sequence[Array], gammas: Sequence[float], *, symmetric: bool = False
-) -> Array:
-    """The mean of the kernels' values; of a symmetric matrix half of them are computed."""
-    total: Array = np.empty(exponents[0].shape, like=home(exponents[0]))
-    symmetric = symmetric and not is_device(total)
-
-    def fill(rows: slice) -> None:
-        columns = slice(0, rows.stop if symmetric else total.shape[1])
-        values = [E[rows, columns] * gamma for E, gamma in zip(exponents, gammas, strict=True)]
-        for K in values:
-            np.exp(np.maximum(K, LOWEST, out=K), out=K)
-        for more in values[1:]:
-            values[0] += more
-        total[rows, columns] = values[0] if len(values) == 1 else values[0] / len(values)
-
-    height = len(total) if is_device(total) else CHUNK
-    share_out(fill, [(rows,) for rows in slices(0, len(total), height)])
-    return mirror_lower(total) if symmetric else total
-
-
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """Weights and intercepts of a kernel machine, and what each row is predicted by the others."""
-
-    coef: Array
-    intercept: Array
-    left_out: Array
-
-
-def solved(K: Array, sample: Sample, alpha: float, leave_one_out: bool = False) -> Machine:
-    """The machine of one ridge, n³/3 flops and as many for leave-one-out; K is overwritten."""
-    rows = KernelRows.of(K, sample.Y, np.sqrt(sample.w), True)
-    fit = by_cholesky(rows, alpha, leave_one_out=leave_one_out)
-    if fit is None:
-        raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
-    predictions: Array = np.empty(0)
-    if leave_one_out:
-        predictions = left_out(sample.Y, fit.dual.numerator, fit.dual.freedom * rows.root)
-    return Machine(rows.root[:, None] * fit.dual.weights, fit.offset, predictions)
 
 
 def _nearest(values: Sequence[float], value: float) -> int:

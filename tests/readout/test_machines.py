@@ -1,0 +1,121 @@
+"""Machines that are only compared: single precision where its bound allows, and only there."""
+
+import numpy as np
+import pytest
+
+from pinvlearn.features.radial import RADIAL
+from pinvlearn.readout import machines
+from pinvlearn.readout.machines import DOUBLE, SINGLE, Pairs, Sample, solved
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+def sample(n=120, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d))
+    return Sample(Z, np.sin(Z[:, :1]) + 0.3 * rng.standard_normal((n, 1)), np.ones(n))
+
+
+def pairs_of(rows, kernel="rbf", others=()):
+    return Pairs((kernel,), (rows.Z,), others)
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize("alpha", [1e-2, 1.0])
+def test_single_precision_keeps_within_its_bound(kernel, alpha):
+    """eps·‖K‖·‖c‖ bounds what the rounding of K moves outputs by; ten of it those of a factor."""
+    rows, others = sample(), sample(50, seed=1)
+    K, across = RADIAL[kernel](rows.Z, rows.Z, 0.2), RADIAL[kernel](others.Z, rows.Z, 0.2)
+    pairs = pairs_of(rows, kernel, (others.Z,))
+    machine, exact = pairs.machine((0.2,), rows, alpha, True), solved(K.copy(), rows, alpha, True)
+    assert machine.dtype == SINGLE
+    assert machine.coef.dtype == machine.left_out.dtype == DOUBLE
+    bound = 10.0 * EPS * np.linalg.norm(K) * np.linalg.norm(exact.coef)
+    expected = across @ exact.coef + exact.intercept
+    np.testing.assert_allclose(pairs.outputs((0.2,), machine), expected, atol=bound)
+    np.testing.assert_allclose(machine.left_out, exact.left_out, atol=bound / min(alpha, 1.0))
+
+
+def test_ridges_too_small_for_it_are_solved_in_double_precision():
+    rows = sample()
+    machine = pairs_of(rows).machine((0.01,), rows, 1e-6, True)
+    exact = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.01), rows, 1e-6, True)
+    assert machine.dtype == DOUBLE
+    # eps·cond(K + alpha) with cond = 120 / 1e-6
+    np.testing.assert_allclose(machine.left_out, exact.left_out, atol=1e-6)
+
+
+def test_below_a_ridge_that_was_refused_none_is_tried(monkeypatch):
+    tried = []
+
+    def watched(K, *args):
+        tried.append(K.dtype)
+        return solved(K, *args)
+
+    monkeypatch.setattr(machines, "solved", watched)
+    rows = sample()
+    pairs = pairs_of(rows)
+    pairs.machine((0.01,), rows, 1e-5)
+    assert tried == [SINGLE, DOUBLE]
+    pairs.first(100).machine((0.01,), rows.part(0, 100), 1e-6)
+    assert tried == [SINGLE, DOUBLE, DOUBLE]
+    pairs.machine((0.01,), rows, 1.0)
+    assert tried[3:] == [SINGLE]
+
+
+def test_few_of_many_rows_tell_first_where_it_is_not_enough(monkeypatch):
+    sizes = []
+
+    def watched(K, *args):
+        sizes.append((len(K), K.dtype))
+        return solved(K, *args)
+
+    monkeypatch.setattr(machines, "solved", watched)
+    monkeypatch.setattr(machines, "MANY", 100)
+    rows = sample()
+    pairs_of(rows).machine((0.01,), rows, 1e-7)
+    assert sizes == [(30, SINGLE), (120, DOUBLE)]
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 1e6), (1e-30, 0.0), (1e30, 1e35)])
+def test_neither_a_shift_nor_a_scale_costs_digits(kernel, scale, shift):
+    """Inputs at 1e6 have 1e-10 of a unit in double precision, and 0.06 in single."""
+    rows, others = sample(), sample(50, seed=1)
+    moved = Sample(scale * rows.Z + shift, rows.Y, rows.w)
+    power = 2.0 if kernel == "rbf" else 1.0
+    found = []
+    for of, at, gamma in ((rows, others.Z, 0.2), (moved, scale * others.Z + shift, None)):
+        gammas = (0.2 / scale**power if gamma is None else gamma,)
+        pairs = pairs_of(of, kernel, (at,))
+        machine = pairs.machine(gammas, of, 0.1)
+        assert machine.dtype == SINGLE
+        found.append(pairs.outputs(gammas, machine))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+def test_near_rows_far_from_all_others_stay_near(kernel):
+    """What one of two equal rows is, the other is thought to be: K = 1 though ‖x‖² is 1e10."""
+    rows = sample()
+    Z, Y = rows.Z.copy(), rows.Y.copy()
+    Z[:2], Y[:2] = 1e5, 3.0
+    machine = pairs_of(Sample(Z, Y, rows.w), kernel).machine(
+        (0.2,), Sample(Z, Y, rows.w), 0.1, True
+    )
+    assert machine.dtype == SINGLE
+    # (K + alpha)c = Y - b of the one that is left: c = (3 - b) / 1.1, b moving by 3/120 or so
+    expected = machine.intercept + (3.0 - machine.intercept) / 1.1
+    np.testing.assert_allclose(machine.left_out[:2], [expected, expected], atol=0.01)
+
+
+def test_the_first_rows_share_the_distances(monkeypatch):
+    rows, others = sample(), sample(80, seed=1)
+    pairs = pairs_of(rows, "laplacian", (others.Z,))
+    few = pairs.first(60)
+    monkeypatch.setattr(machines, "distances", None)
+    part = rows.part(0, 60)
+    machine = few.machine((0.2,), part, 0.1)
+    expected = solved(RADIAL["laplacian"](part.Z, part.Z, 0.2), part, 0.1)
+    np.testing.assert_allclose(machine.coef, expected.coef, atol=1e-4)
+    assert few.outputs((0.2,), machine).shape == (60, 1)
