@@ -10,13 +10,11 @@ four directions; `host` the networks on two processor cores. Needs torch with CU
 SCIPY_ARRAY_API=1, and mnist.npz under PINVLEARN_DATA; what is missing is said.
 
 Conclusion: sums of an extreme SVM run at nine tenths of the rate of a matrix product, from the
-host at two thirds; PCA and SVD are ahead of scikit-learn's, MNIST is read at 99.5 % within two
-seconds. RBF networks are 9 to 17 times as fast as Nystroem + RidgeCV but for the smallest size,
-where the eigendecomposition and host work between the kernels take the time (5.7 times). The exact
-kernel machine takes twice the time of torch's own Cholesky, since it measures its error. That of
-low rank took 14 s in this run, nearly all of it in one triangular solve with a million right-hand
-sides; that has been made in parts since, and was not measured again. Other cores of the host were
-at work.
+host at six tenths; PCA and SVD are ahead of scikit-learn's, MNIST is read at 99.5 % within two
+seconds. RBF networks are 12 to 18 times as fast as Nystroem + RidgeCV but for the smallest size,
+where the eigendecomposition and host work between the kernels take the time (6.3 times). Kernel
+machines take two to four times the time of torch's own Cholesky, since they measure their error
+and, of low rank, choose their pivots. All other cores of the host were at work.
 """
 
 import argparse

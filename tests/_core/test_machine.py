@@ -150,5 +150,39 @@ class TestProcessors:
         monkeypatch.setattr(os, "getloadavg", lambda: (2.6, 9.0, 9.0))
         assert idle_processors(tmp_path) == 5
 
+    @pytest.mark.parametrize(("others", "idle"), [(0.0, 2), (0.3, 2), (0.9, 1), (1.8, 1)])
+    def test_those_that_this_process_is_held_to(self, root, monkeypatch, others, idle):
+        """Others are as busy as can be; these are busy with this process and some others."""
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3}, raising=False)
+        monkeypatch.setattr(os, "sysconf", lambda _: 100)
+        clock = [0.0]
+
+        def lines(own):
+            busy = [round(100 * clock[0])] * 2 + [round(50 * (own + others * clock[0]))] * 2
+            rows = [f"cpu{i} {ticks} 0 0 5 5 0 0 0 0 0" for i, ticks in enumerate(busy)]
+            return {"proc/stat": "\n".join(["cpu 9 9 9 9 9 9 9 0 0 0", *rows]) + "\n"}
+
+        def sleep(seconds):
+            clock[0] += seconds
+            root(**lines(clock[0]))
+
+        monkeypatch.setattr(machine.time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(machine.time, "sleep", sleep)
+        times = os.times()
+        monkeypatch.setattr(os, "times", lambda: type(times)((clock[0], 0.0, 0.0, 0.0, 0.0)))
+        where = root(**lines(0.0))
+        sleep(10.0)
+        machine._seen.clear()
+        assert machine._taken({2, 3}, where) is not None
+        sleep(2.0)
+        assert idle_processors(where) == idle
+        assert idle_processors(where) == idle  # what was found a moment ago
+
+    def test_processors_of_which_nothing_is_told(self, root, monkeypatch):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3}, raising=False)
+        assert idle_processors(root(**{"proc/loadavg": "9 9 9 3/300 1"})) == 2
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+        assert idle_processors(root()) == 1
+
     def test_this_machine_has_one(self):
         assert machine.processors() >= 1

@@ -208,6 +208,7 @@ def test_a_device_that_is_not_there_is_refused_first(csv, monkeypatch) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("more", [(), ("--updatable",)], ids=["alone", "updatable"])
 def test_work_is_done_on_a_device(more, csv) -> None:
+    pytest.importorskip("skops")
     pytest.importorskip("torch")
     args = ["fit", csv, "--target", "amount", *SMALL, "--json", *more]
     there = json.loads(ok(*args, "--device", "cpu", "--out", "there.skops").stdout)

@@ -8,22 +8,32 @@ version 1 one for each kind of limit.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from functools import cache
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path("/")
 """Where /proc and /sys are looked for; tests give another folder."""
 
 
+WATCHED = 0.05
+"""Seconds over which it is seen who keeps processors busy: five of the ticks that Linux counts."""
+
+
+def _allowed() -> Collection[int]:
+    """Numbers of the processors that this process is held to."""
+    try:
+        return os.sched_getaffinity(0)
+    except AttributeError:  # not on macOS or Windows
+        return range(os.cpu_count() or 1)
+
+
 def processors(root: Path = ROOT) -> int:
     """Processors that this process may keep busy: by affinity, and by its group's quota."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS or Windows
-        count = os.cpu_count() or 1
-    quota = processor_quota(root)
+    count, quota = len(_allowed()), processor_quota(root)
     return count if quota is None else max(1, min(count, ceil(quota)))
 
 
@@ -47,13 +57,67 @@ def processor_quota(root: Path = ROOT) -> float | None:
 
 
 def idle_processors(root: Path = ROOT) -> int:
-    """Processors that nobody else keeps busy at this moment, of those this process may use."""
+    """Processors that nobody else keeps busy at this moment, of those this process may use.
+
+    How many processes run tells it where all processors may be used.  A process that is held to
+    some of them has to look at those: others may be busy with what does not concern it.
+    """
+    allowed, count = _allowed(), os.cpu_count() or 1
+    if len(allowed) == 1:
+        return 1
+    if len(allowed) < count and (taken := _taken(allowed, root)) is not None:
+        return max(1, min(processors(root), len(allowed) - taken))
     running = (_text(root / "proc/loadavg") or "").split()  # such as "0.9 0.7 0.4 2/321 4567"
     if len(running) == 5:
         others = int(running[3].split("/")[0]) - 1
     else:
         others = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
-    return max(1, min(processors(root), (os.cpu_count() or 1) - others))
+    return max(1, min(processors(root), count - others))
+
+
+class _Usage(NamedTuple):
+    """Seconds of the clock, that some processors were busy, and that this process was."""
+
+    clock: float
+    busy: float
+    own: float
+
+
+_seen: dict[Path, tuple[_Usage, int]] = {}
+"""What was seen last, and how many processors others had then."""
+
+
+def _taken(numbers: Collection[int], root: Path) -> int | None:
+    """How many of some processors others kept busy since this was last asked; None if unknown.
+
+    Where that is less than `WATCHED` ago it is what was found then, and the first time it waits.
+    """
+    now = _usage(numbers, root)
+    if now is None:
+        return None
+    if root not in _seen:
+        _seen[root] = now, 0
+        time.sleep(WATCHED)
+        now = _usage(numbers, root) or now
+    before, taken = _seen[root]
+    if now.clock - before.clock >= WATCHED:
+        others = (now.busy - before.busy) - (now.own - before.own)
+        taken = min(len(numbers), max(0, round(others / (now.clock - before.clock))))
+        _seen[root] = now, taken
+    return taken
+
+
+def _usage(numbers: Collection[int], root: Path) -> _Usage | None:
+    """Since the machine and this process were started."""
+    names, ticks = {f"cpu{number}" for number in numbers}, 0
+    lines = [line.split() for line in (_text(root / "proc/stat") or "").splitlines()]
+    rows = [words for words in lines if words[0] in names]
+    if len(rows) < len(names):
+        return None
+    for _, user, nice, system, _idle, _waiting, *interrupts in rows:
+        ticks += int(user) + int(nice) + int(system) + sum(map(int, interrupts[:3]))
+    own = os.times()
+    return _Usage(time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), own.user + own.system)
 
 
 def available_memory(root: Path = ROOT) -> int | None:
