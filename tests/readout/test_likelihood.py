@@ -54,3 +54,11 @@ def test_a_step_without_curvature_is_the_preconditioned_gradient():
     step, decrement = likelihood._conjugate(np.zeros_like, inverse, downhill, 10.0)
     np.testing.assert_array_equal(step, 0.5 * downhill)
     assert decrement == pytest.approx(5.0)
+
+
+def test_a_step_along_what_hardly_curves_does_not_overflow():
+    downhill = np.array([[0.3, 0.1], [-0.3, -0.1]])
+    inverse = np.diag([1.0, 1e9])
+    with np.errstate(over="raise", invalid="raise"):
+        step, _ = likelihood._conjugate(lambda V: 1e-311 * V, inverse, downhill, 2.0)
+    np.testing.assert_array_equal(step, downhill @ inverse)

@@ -16,6 +16,9 @@ EXACT, CLOSE = 1e-9, 1e-4
 """Decrements, for each row, of the last of Newton's steps: what is left is about their square.  So
 the first is about the relative error of what is found; the second is to begin with."""
 
+FLAT = 1e-200
+"""Curvature, beside the gradient, below which there is none that floats hold."""
+
 ROUGH = 8
 """Rows for each parameter with which Newton's steps begin, if there are more than twice as many."""
 
@@ -152,7 +155,7 @@ def _conjugate(
             break
         product = curved(direction)
         curvature = float(np.vdot(direction, product))
-        if not curvature > 0.0:  # none that floats hold; the caller shortens the step
+        if not curvature > FLAT * length:  # the caller shortens the step
             step = step if step.any() else direction
             break
         along = length / curvature
