@@ -25,7 +25,8 @@ def told_apart(n=200, p=8, k=3, seed=0):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_every_fold_is_predicted_by_the_others(k, monkeypatch):
-    monkeypatch.setattr(direct, "RIDGES", (1.0,))
+    monkeypatch.setattr(direct, "RIDGES", (1.0, 1e3))
+    monkeypatch.setattr(direct, "SHARE", 1.0)  # of the best alone
     X, _, Y = told_apart(k=k)
     w = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     found = fit_direct(X, Y, w)
@@ -43,7 +44,8 @@ def test_every_fold_is_predicted_by_the_others(k, monkeypatch):
 
 @pytest.mark.parametrize("n", [12, 40])
 def test_fewer_rows_than_features_have_the_fit_of_all_features(n, monkeypatch):
-    monkeypatch.setattr(direct, "RIDGES", (1.0,))
+    monkeypatch.setattr(direct, "RIDGES", (1.0, 1e-6))
+    monkeypatch.setattr(direct, "SHARE", 1.0)  # of the best alone
     monkeypatch.setattr(direct, "PANEL", 16)
     X, _, Y = told_apart(n=n, p=60)
     w = np.ones(n)
@@ -62,6 +64,13 @@ def test_nothing_is_found_in_rows_that_are_alike_or_huge():
     assert fit_direct(np.ones((20, 4)), Y, np.ones(20)) is None
     assert fit_direct(np.full((20, 4), 1e200) * Y[:, :1], Y, np.ones(20)) is None
     assert fit_direct(1e200 * Y[:, :1] * np.ones((20, 40)), Y, np.ones(20)) is None
+
+
+def test_features_that_tell_nothing_of_other_folds_are_left():
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((60, 4)), rng.integers(2, size=60)
+    assert fit_direct(X, np.where(y[:, None] > 0, 1.0, -1.0), np.ones(60)) is None
+    assert pinvlearn.PinvClassifier().fit(X, y).decoding_ != "features"
 
 
 def test_scale_and_place_of_the_features_do_not_matter():

@@ -61,7 +61,7 @@ def affordable(n: int, p: int, k: int) -> bool:
 def fit_direct(H: Array, Y: Array, weights: Array) -> Direct | None:
     """The fit to features (n, p) for ±1 targets of rows with positive weights.
 
-    None where all rows are alike, or too large to be squared.
+    None where all rows are alike, or too large to be squared, or tell nothing of other folds.
     """
     rows = _Rows.of(H, weights)
     if rows is None:
@@ -69,7 +69,10 @@ def fit_direct(H: Array, Y: Array, weights: Array) -> Direct | None:
     every = -(-len(Y) // CHOOSING)
     some = np.sort(np.lexsort(Y.T)[::every])
     tried = _Folds.of(rows.X[some], both(Y)[some], weights[some]).walked()
-    least = min(trial.loss for trial in tried.values())
+    best = min(tried, key=lambda ridge: tried[ridge].loss)
+    if best == RIDGES[-1]:  # folds are predicted best by what is the same for all rows
+        return None
+    least = tried[best].loss
     shares = {ridge: np.exp(least - trial.loss) for ridge, trial in tried.items()}
     shares = {ridge: share for ridge, share in shares.items() if share >= SHARE}
     folds = _Folds.of(rows.X, both(Y), weights)

@@ -438,9 +438,10 @@ def solved_rows(Z: Array, R: Array) -> Array:
     if is_device(R):
         return solve_lower(R.T, Z.T).T
     (m, p), solved = Z.shape, np.array(Z, dtype=np.float64, order="C")
-    R = np.ascontiguousarray(R, dtype=np.float64)
-    if solved.size:  # rows are columns to Fortran, and R a lower triangle
-        call("dtrsm", "L", "L", "N", "N", p, m, 1.0, R, p, solved, p)
+    # Rows are columns to Fortran, and R as it lies: a copy would be one p × p array more.
+    how, R = ("UT", R) if R.flags.f_contiguous else ("LN", np.ascontiguousarray(R))
+    if solved.size:
+        call("dtrsm", "L", *how, "N", p, m, 1.0, R.astype(np.float64, copy=False), p, solved, p)
     return solved
 
 
