@@ -7,7 +7,9 @@ than its limit (16 and 20 GiB, and half a GiB for Python), the features included
 with 32 GiB free and some hours on one thread; ``--share 0.1`` is a tenth of the rows and columns,
 and a hundredth of the limits, where the path is not refused.
 
-Conclusion: not measured yet at full size.
+Conclusion: the path at 15,000 rows and columns peaked at 13.7 GiB, within its 16, in 44 minutes
+beside other work on two cores; ``auto`` solved it twice, the second time by an SVD of the rows.
+30,000 are not measured yet, so that no run is stored.
 """
 
 import argparse
