@@ -90,11 +90,12 @@ ATTRIBUTES = """
         The same corrected for the choice: rows are dealt into five folds, and each fold's rows,
         left out as ever, are judged at the ridge that the other folds' scores choose.
     decoding_ : str
-        "argmax" or "logistic", see `decoding`; of classifiers.
+        "argmax", "logistic" or, of `PinvClassifier`, "features", see `decoding`; of classifiers.
     corrected_accuracy_ : float
         The share of rows that is decided rightly in this way; of classifiers.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
-        Output for each training row of the read-out fitted to all others, given the map.
+        Output for each training row of the read-out fitted to all others, given the map; with
+        `decoding_` "features" of one fitted to four fifths of them.
     loo_error_ : array of the same shape
         How far rounding may have moved each of `loo_predictions_`, in their units; above 1e-8 of
         the largest a note in `report_` says so.
