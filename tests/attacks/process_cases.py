@@ -11,7 +11,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import cache, partial
 from pathlib import Path
 
@@ -281,9 +281,12 @@ def container_cases(folder: Path, limits: tuple[int, ...]) -> Iterator[Case]:
     large_matrices()
 
     def attempt(root: Path, door: str, left: int) -> None:
+        memory.ALWAYS_THERE = 0
+        memory.available_memory = lambda: 0
+        with suppress(MemoryError):
+            DOORS[door]()  # reads the code that the fork has yet to read: some megabytes
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         memory.available_memory = partial(available_memory, root)
-        memory.ALWAYS_THERE = 0
         try:
             DOORS[door]()
             said = ""
