@@ -176,7 +176,7 @@ class _Folds:
             Ws.append(replace(rest, ridge=ridge).solved(tol, start))
             own = self.folds == fold
             crossed[:, own] = Ws[-1] @ self.every.H[:, own]
-        return _Trial(Ws, crossed, self._loss(crossed))
+        return _Trial(Ws, crossed, self.every.of_logits(crossed.copy())[0])
 
     def whole(self, ridge: float, starts: list[Array]) -> Array:
         """The parameters by all rows."""
@@ -196,9 +196,3 @@ class _Folds:
             if best == at:
                 return tried
             at = best
-
-    def _loss(self, logits: Array) -> float:
-        """Minus the log-likelihood of all rows, smoothed as their targets are."""
-        L = logits - logits.max(axis=0)
-        right = np.einsum("ij,ij->j", self.every.T, L)
-        return float(self.every.weights @ (np.log(np.exp(L).sum(axis=0)) - right))

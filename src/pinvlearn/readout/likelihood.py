@@ -90,14 +90,17 @@ class Likelihood:
 
     def at(self, W: Array) -> tuple[float, Array]:
         """Minus the log-likelihood and the prior's, and the probabilities."""
-        P = W @ self.H
+        loss, P = self.of_logits(W @ self.H)
+        return float(loss + 0.5 * np.vdot(W, self.penalty(W))), P
+
+    def of_logits(self, P: Array) -> tuple[float, Array]:
+        """Minus the log-likelihood of logits (k, n), which are used up, and the probabilities."""
         P -= P.max(axis=0)
         right = np.einsum("ij,ij->j", self.T, P)
         np.exp(P, out=P)
         total = P.sum(axis=0)
         P /= total
-        loss = self.weights @ (np.log(total) - right)
-        return float(loss + 0.5 * np.vdot(W, self.penalty(W))), P
+        return float(self.weights @ (np.log(total) - right)), P
 
     def solved(self, tol: float, start: Array | None = None) -> Array:
         """The maximum, by Newton's steps from conjugate gradients.

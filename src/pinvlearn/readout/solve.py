@@ -230,14 +230,12 @@ def fitted_to_features(
     outputs, Y, rows = rival.leave_one_out, readout.targets, readout.rows
     if outputs is None or Y is None or rows is None:
         return rival
-    like, Y, outputs = home(outputs), to_host(Y), to_host(outputs)
     if not (always or affordable(len(Y), rows.n_columns, max(Y.shape[1], 2))):
         return rival
+    like, Y, outputs = home(outputs), to_host(Y), to_host(outputs)
     weights = np.ones(len(Y)) if readout.weights is None else to_host(readout.weights)
     inside = np.flatnonzero(weights)
-    pieces = list(rows.each(lambda H, Y, w: to_host(to_dense(H))))
-    H = np.vstack(pieces) if len(pieces) > 1 else pieces[0]
-    del pieces
+    H = to_host(to_dense(Problem(rows, intercept=True).stacked()[0]))
     found = fit_direct(H if len(inside) == len(H) else H[inside], Y[inside], weights[inside])
     if found is None:
         return rival
