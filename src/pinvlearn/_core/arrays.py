@@ -258,8 +258,8 @@ WIDE, BLOCK_ENTRIES, LEAST_ROWS = 2048, 2**23, 256
 to instead, from blocks of at most so many entries (64 MiB) but at least so many rows."""
 
 
-DEVICE_ENTRIES, DEVICE_SHARE = 2**25, 16
-"""Features made at a time on a device, 256 MiB, or so many parts of what is free there: some
+DEVICE_ENTRIES, DEVICE_SHARE = 2**26, 16
+"""Features made at a time on a device, 512 MiB, or so many parts of what is free there: some
 milliseconds of products, which hide what the host takes to ask for the next ones."""
 
 ALIGNED = 16

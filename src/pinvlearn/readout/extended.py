@@ -228,6 +228,12 @@ class Again(NamedTuple):
     verdict: Verdict
 
 
+def is_small(problem: Problem) -> bool:
+    """Whether decomposing the rows once more is at most `MOST_WORK`."""
+    m, p = problem.shape
+    return m * p * min(m, p) <= MOST_WORK
+
+
 def left_out_again(
     problem: Problem,
     alpha: float,
@@ -238,14 +244,14 @@ def left_out_again(
 ) -> Again | None:
     """Left-out predictions of targets Y, those found again whose errors exceed the tolerance.
 
-    None where that costs more than `MOST_WORK`, or no correction would converge.  So little work is
+    The problem `is_small`.  None where its uncertain rows cost more than `MOST_WORK`, or no correction would converge.  So little work is
     done on the host, wherever the rows live.
     """
     m, p = problem.shape
     home, Y = predictions, to_host(Y)
     predictions, errors = to_host(predictions), to_host(errors)
     uncertain: Any = (errors > tolerance * scale_of(Y, predictions)).any(axis=1)
-    if m * p * max(int(np.count_nonzero(uncertain)), min(m, p)) > MOST_WORK:
+    if m * p * int(np.count_nonzero(uncertain)) > MOST_WORK:
         return None
     H, _, weights = (to_host(part) for part in problem.stacked())
     w = np.ones(len(Y)) if weights is None else weights

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,12 +171,18 @@ def _side_by_side(parts: Sequence[Outputs | None]) -> Outputs | None:
 
 def dealt(Y: Array, *, classes: bool) -> IntArray:
     """The fold of each row, at random, class by class if there are any, and always the same."""
-    order = np.random.default_rng(0).permutation(len(Y))
+    order = _shuffled(len(Y))
     if classes:
         order = order[np.lexsort(np.where(to_host(Y) > 0.0, 1, 0).T[:, order])]
     folds = np.empty(len(Y), dtype=np.intp)
     folds[order] = np.arange(len(Y)) % FOLDS
     return folds
+
+
+@lru_cache(1)
+def _shuffled(n: int) -> IntArray:
+    """Numbers up to n in an order that is always the same; pieces of rows are of one length."""
+    return np.random.default_rng(0).permutation(n)
 
 
 def thinning(n_rows: int, candidates: int, targets: int) -> int:

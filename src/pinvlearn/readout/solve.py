@@ -32,7 +32,7 @@ from pinvlearn.readout.choose import (
 )
 from pinvlearn.readout.decoding import Decoding, Gains, compared, judge
 from pinvlearn.readout.direct import affordable, fit_direct
-from pinvlearn.readout.extended import left_out_again, scale_of
+from pinvlearn.readout.extended import is_small, left_out_again, scale_of
 from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
 from pinvlearn.readout.likelihood import EXACT
 from pinvlearn.readout.problem import Problem, Rows
@@ -262,7 +262,8 @@ def fitted_to_features(
 def with_uncertainty(readout: Readout) -> Readout:
     """With a note where left-out predictions are less exact than `TOLERANCE`."""
     errors = _uncertainty(readout)
-    alone, error = int(np.isinf(errors).sum()), errors[np.isfinite(errors)].max(initial=0.0)
+    unknown = np.isinf(errors)
+    alone, error = int(unknown.sum()), np.where(unknown, 0.0, errors).max(initial=0.0)
     notes = []
     if alone:
         notes.append(f"{alone} left-out predictions could not be made: see loo_error_")
@@ -286,7 +287,9 @@ def _left_out_again(problem: Problem, solver: Solver, readout: Readout) -> Reado
 
     That may move the score of the alpha that was chosen, and so the choice.
     """
-    if not (_uncertainty(readout) > TOLERANCE).any() or readout.verdict is None:
+    if readout.verdict is None or not is_small(problem):
+        return readout
+    if not (_uncertainty(readout) > TOLERANCE).any():
         return readout
     alphas = readout.alphas
     found: dict[int, Readout] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from pinvlearn._core.device.keys import is_plain, library_key
-from pinvlearn._core.device.libraries import library_of, namespace, numpy_dtype
+from pinvlearn._core.device.libraries import dtype_name, library_of, namespace, numpy_dtype
 from pinvlearn._core.device.ufuncs import (
     IN_PLACE,
     WITH_OUT,
@@ -19,6 +19,10 @@ from pinvlearn._core.device.ufuncs import (
     takes_out,
     value_of,
 )
+
+
+SENT_AT_ONCE = 2**16
+"""Bytes that CUDA takes along with a call, from wherever they are: pinning them takes longer."""
 
 
 class DeviceArray(NDArrayOperatorsMixin):
@@ -130,9 +134,10 @@ class DeviceArray(NDArrayOperatorsMixin):
             # a copy of its own, also where the device is the host; torch knows no negative steps
             own = np.array(x, order="C")
             if library_of(self.data) == "torch" and self.data.device.type == "cuda":
-                # from ordinary memory the copy would first wait for all work of the card
-                pinned = sys.modules["torch"].from_numpy(own).pin_memory()
-                return pinned.to(self.data.device, non_blocking=True)
+                given = sys.modules["torch"].from_numpy(own)
+                # from ordinary memory a large copy would first wait for all work of the card
+                given = given.pin_memory() if own.nbytes > SENT_AT_ONCE else given
+                return given.to(self.data.device, non_blocking=True)
             return self.xp.asarray(own, device=self.data.device)
         return x
 
@@ -144,7 +149,7 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def xp_dtype(self, dtype: Any) -> Any:
         """The dtype of its library that has NumPy's name."""
-        return getattr(self.xp, "bool" if np.dtype(dtype) == bool else np.dtype(dtype).name)
+        return getattr(self.xp, dtype_name(dtype))
 
     # Methods of NumPy's arrays.
 

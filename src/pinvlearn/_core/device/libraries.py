@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ def namespace(data: Any) -> Any:
             ) from missing
         KINDS[kind] = array_api_compat.array_namespace(data)
     return KINDS[kind]
+
+
+@cache
+def dtype_name(dtype: Any) -> str:
+    """What libraries call a dtype of NumPy's."""
+    return np.dtype(dtype).name
 
 
 def numpy_dtype(data: Any) -> Any:

@@ -24,6 +24,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "greater_equal": operator.ge,
     "equal": operator.eq,
     "not_equal": operator.ne,
+    "matmul": operator.matmul,
 }
 """What operators do, for arrays and numbers alike."""
 
