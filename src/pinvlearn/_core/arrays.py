@@ -376,10 +376,13 @@ def well_laid(A: Any) -> bool:
     return min(steps) == 1 and max(steps) % ALIGNED == 0
 
 
-def device_rows(n_columns: int, X: Any, n_rows: int) -> int:
-    """Rows to work on at a time where X lives, if that is a device, in about equal pieces."""
-    free = free_memory(X)
-    entries = DEVICE_ENTRIES if free is None else min(DEVICE_ENTRIES, free // (8 * DEVICE_SHARE))
+def device_rows(n_columns: int, X: Any, n_rows: int, times: int = 1) -> int:
+    """Rows to work on at a time where X lives, if that is a device, in about equal pieces.
+
+    They may have so many `times` the entries of others that keep more than one array of them.
+    """
+    free, entries = free_memory(X), times * DEVICE_ENTRIES
+    entries = entries if free is None else min(entries, free // (8 * DEVICE_SHARE))
     most = max(entries // max(n_columns, 1), 1)
     rows = max(-(-n_rows // max(-(-n_rows // most), 1)), 1)
     return aligned(rows) if rows > ALIGNED else rows  # and so are their groups

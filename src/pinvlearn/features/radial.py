@@ -89,8 +89,12 @@ def lowest(dtype: Any) -> float:
 
 
 def _exp_in_place(exponent: Array) -> Array:
-    """exp in place, of exponents from the lowest to 0; rounding may leave a distance below zero."""
-    np.clip(exponent, lowest(exponent.dtype), 0.0, out=exponent)
+    """exp in place, of exponents from the lowest to 0; rounding may leave a distance below zero.
+
+    Devices multiply denormal numbers like others, and reading all once more costs what exp does.
+    """
+    if not is_device(exponent):
+        np.clip(exponent, lowest(exponent.dtype), 0.0, out=exponent)
     return np.exp(exponent, out=exponent)
 
 

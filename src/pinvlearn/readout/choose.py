@@ -492,10 +492,10 @@ def held_out(
         return times(H, coef) + offset, Y, w, reach, free
 
     if found.outputs is not None and found.free is not None:
-        blocks = iter([of_outputs(found.outputs, found.free)])
+        fitted, Y, w, reach, free = of_outputs(found.outputs, found.free)
     else:
         blocks = problem.rows_at_hand.each(of_block)
-    fitted, Y, w, reach, free = map(np.concatenate, zip(*blocks, strict=True))
+        fitted, Y, w, reach, free = map(np.concatenate, zip(*blocks, strict=True))
     if len(Y) != problem.shape[0]:
         raise ValueError(
             f"the blocks held {problem.shape[0]} rows when they were summed up and {len(Y)} when "

@@ -179,9 +179,9 @@ def dealt(Y: Array, *, classes: bool) -> IntArray:
     return folds
 
 
-@lru_cache(1)
+@lru_cache(2)
 def _shuffled(n: int) -> IntArray:
-    """Numbers up to n in an order that is always the same; pieces of rows are of one length."""
+    """Numbers up to n in an order that is always the same; pieces of rows have two lengths."""
     return np.random.default_rng(0).permutation(n)
 
 

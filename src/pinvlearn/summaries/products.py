@@ -130,7 +130,8 @@ class Products:
         sums = None
         for block in blocks:
             sums = sums or _DeviceSums(block)
-            for part in block.parts(device_rows(sums.width, block.X, len(block))):
+            # one array of features, where leaving rows out has three
+            for part in block.parts(device_rows(sums.width, block.X, len(block), times=3)):
                 sums.add(part)
         assert sums is not None
         HH = mirror_lower(sums.HH)[: sums.p, : sums.p]
