@@ -244,8 +244,8 @@ def left_out_again(
 ) -> Again | None:
     """Left-out predictions of targets Y, those found again whose errors exceed the tolerance.
 
-    The problem `is_small`.  None where its uncertain rows cost more than `MOST_WORK`, or no correction would converge.  So little work is
-    done on the host, wherever the rows live.
+    The problem `is_small`.  None where its uncertain rows cost more than `MOST_WORK`, or no
+    correction would converge.  So little work is done on the host, wherever the rows live.
     """
     m, p = problem.shape
     home, Y = predictions, to_host(Y)

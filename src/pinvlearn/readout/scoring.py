@@ -126,7 +126,7 @@ def part_of(scoring: Scoring, Y: Array, outputs: Array, weights: Array, every: i
     """
     folds = dealt(Y, classes=scoring.decided is not None)
     if is_device(Y):
-        by_fold = (indicators(moved_to(folds, Y), FOLDS) * weights[:, None]).T
+        by_fold = (indicators(moved_to(folds.astype(np.int8), Y), FOLDS) * weights[:, None]).T
     else:
         by_fold = np.zeros((FOLDS, len(Y)))
         by_fold[folds, np.arange(len(Y))] = weights

@@ -12,6 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from pinvlearn._core.device.keys import is_plain, library_key
 from pinvlearn._core.device.libraries import dtype_name, library_of, namespace, numpy_dtype
 from pinvlearn._core.device.ufuncs import (
+    ARITHMETIC,
     IN_PLACE,
     WITH_OUT,
     as_arrays,
@@ -19,7 +20,6 @@ from pinvlearn._core.device.ufuncs import (
     takes_out,
     value_of,
 )
-
 
 SENT_AT_ONCE = 2**16
 """Bytes that CUDA takes along with a call, from wherever they are: pinning them takes longer."""
@@ -146,6 +146,10 @@ class DeviceArray(NDArrayOperatorsMixin):
         shape = (shape,) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
         kind = self.xp_dtype(np.float64 if dtype is None else dtype)
         return DeviceArray(self.xp.full(shape, value, dtype=kind, device=self.data.device))
+
+    def number(self, x: Any, kind: Any) -> Any:
+        """A number as an array of its library without axes, written there: a copy would wait."""
+        return self.xp.full((), x, dtype=kind, device=self.data.device)
 
     def xp_dtype(self, dtype: Any) -> Any:
         """The dtype of its library that has NumPy's name."""
@@ -325,6 +329,11 @@ class DeviceArray(NDArrayOperatorsMixin):
     # NumPy's functions.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        operation = ARITHMETIC.get(ufunc.__name__)
+        if operation is not None and method == "__call__" and not kwargs:
+            given = alike(inputs)
+            if given is not None:
+                return DeviceArray(operation(*given))
         out = kwargs.pop("out", (None,))[0]
         where = kwargs.pop("where", True)
         kwargs.pop("casting", None)
@@ -369,6 +378,21 @@ class DeviceArray(NDArrayOperatorsMixin):
                 f"numpy.{function.__name__} is not known for arrays of {device_name(self)}."
             )
         return self.functions[function](*args, **kwargs)
+
+
+def alike(inputs: Any) -> list[Any] | None:
+    """Arrays of one floating type, and numbers, as their library takes them; None for others.
+
+    Most inputs are such, and promoting them as NumPy would costs more than small sums.
+    """
+    given, kind = [], None
+    for x in inputs:
+        if type(x) is not float:
+            if type(x) is not DeviceArray or x.dtype != (kind or x.dtype):
+                return None
+            kind, x = x.dtype, x.data
+        given.append(x)
+    return given if kind is not None and kind.kind == "f" else None
 
 
 def is_device(x: Any) -> TypeGuard[Any]:

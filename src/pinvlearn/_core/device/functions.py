@@ -68,7 +68,7 @@ def _where(condition: Any, one: Any, two: Any) -> Any:
     sides = [
         like.xp.astype(like.bare(x), kind, copy=False)
         if hasattr(x, "dtype")
-        else like.xp.asarray(x, dtype=kind, device=like.data.device)
+        else like.number(x, kind)
         for x in (one, two)
     ]
     return DeviceArray(like.xp.where(condition, *sides))

@@ -90,12 +90,7 @@ def same_floats(inputs: Any) -> Any:
 
 def as_arrays(like: Any, given: list[Any]) -> list[Any]:
     """Numbers as arrays without axes, in the precision of the others."""
-    return [
-        x
-        if hasattr(x, "dtype")
-        else like.xp.asarray(x, dtype=_given_dtype(given), device=like.data.device)
-        for x in given
-    ]
+    return [x if hasattr(x, "dtype") else like.number(x, _given_dtype(given)) for x in given]
 
 
 def _given_dtype(given: list[Any]) -> Any:
