@@ -14,6 +14,7 @@ import pytest
 
 from pinvlearn._core import threads
 from pinvlearn._core.threads import (
+    NEVER_SHARED,
     Gate,
     allowed_threads,
     as_worker,
@@ -89,6 +90,12 @@ class TestOneBlasThread:
                 pass
             assert blas_limits() == {1}
         assert blas_limits() == {2}
+
+    def test_little_work_does_not_ask_for_it(self, two_threads):
+        with one_blas_thread(NEVER_SHARED):
+            assert blas_limits() == {2}
+        with one_blas_thread(NEVER_SHARED + 1):
+            assert blas_limits() == {1}
 
     def test_after_an_error_too(self, two_threads):
         with pytest.raises(KeyboardInterrupt), one_blas_thread():

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 import scipy.linalg.blas  # noqa: F401  its BLAS must be loaded before the controllers look for it
 from threadpoolctl import ThreadpoolController
 
@@ -32,6 +33,10 @@ from pinvlearn._core.machine import idle_processors, processors
 LAPACK_SIDE = 500
 """Smaller side from which LAPACK's decompositions may have several threads: 500² numbers, 2 MB, are
 more than the cache of one core holds."""
+
+NEVER_SHARED = 9216
+"""Multiplications up to which OpenBLAS gives a product with a vector one thread; one of matrices
+has more (its interface/gemv.c and gemm.c)."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -128,8 +133,14 @@ def _here() -> _Here:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread, in the whole process; entered as often and by as many as like."""
+def one_blas_thread(work: float = np.inf) -> Iterator[None]:
+    """BLAS on one thread, in the whole process; entered as often and by as many as like.
+
+    So little `work`, in multiplications, that BLAS takes one thread anyway does not wait for that.
+    """
+    if work <= NEVER_SHARED:
+        yield
+        return
     gates = [gate for gate in (_shared_gate(), _here().gate) if gate.guards]
     for gate in gates:
         gate.enter()

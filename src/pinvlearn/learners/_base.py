@@ -42,6 +42,7 @@ from pinvlearn._validation import (
 from pinvlearn.engines.local import rows_in_memory, rows_of_block
 from pinvlearn.engines.plan import Head, Plan, source_name
 from pinvlearn.features import FeatureMap, placed
+from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._intervals import IntervalPredictor
 from pinvlearn.learners._ledger import (
@@ -216,8 +217,10 @@ class ReadoutEstimator(Followed, LedgerHolder):
         folded = getattr(drawn, "folded", None)
         if folded is not None:
             drawn, coef = folded(coef)  # a k × t product instead of one for every row
-        if X.shape[0] * drawn.n_columns <= FEW_ENTRIES:
-            with one_blas_thread():
+        entries = X.shape[0] * drawn.n_columns
+        if entries <= FEW_ENTRIES:
+            work = entries * coef.shape[1] if isinstance(drawn, Inputs) else np.inf
+            with one_blas_thread(work):
                 return as_array(drawn(X) @ coef) + intercept
         nothing = np.empty((X.shape[0], 0), like=home(X))
         rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
