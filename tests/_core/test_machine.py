@@ -94,6 +94,16 @@ class TestMemory:
         files = {"proc/self/cgroup": "0::/\n"} | memory_2("", GIB, 2 * GIB)
         assert available_memory(root(**files)) == 0
 
+    def test_addresses_that_may_be_reserved(self, root):
+        """``ulimit -v`` counts what is reserved, used or not."""
+        files = {
+            "proc/self/limits": f"Max address space  {3 * GIB}  {4 * GIB}  bytes\n",
+            "proc/self/status": f"Name:\tpython\nVmSize:\t{GIB // 1024} kB\n",
+        }
+        assert available_memory(root(**files)) == 2 * GIB
+        files["proc/self/limits"] = "Max address space  unlimited  unlimited  bytes\n"
+        assert available_memory(root(**files)) == 8 * GIB
+
     def test_a_system_without_such_files(self, tmp_path, monkeypatch):
         pages = {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}
         monkeypatch.setattr(os, "sysconf", pages.__getitem__, raising=False)

@@ -16,6 +16,7 @@ from pinvlearn import FlatGradient, PinvRegressor, Tolerance, range_basis
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS
 from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout import choose as selection
+from pinvlearn.readout import problem as problems
 from pinvlearn.readout import solvers as s
 from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import Problem
@@ -439,6 +440,73 @@ def test_sparse_stays_sparse_until_it_must_not():
     assert weights is None
 
 
+def square(kind, rows, columns):
+    """Features of about as many rows as columns, of the kinds that Gram matrices stumble over."""
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((rows, columns))
+    if kind == "offset":
+        return H + 1e4
+    if kind == "repeated rows":
+        return H[np.arange(rows) % (rows // 2)]
+    if kind == "repeated columns":
+        return H[:, np.arange(columns) % (columns // 2)]
+    if kind == "constant columns":
+        return np.where(np.arange(columns) % 3, H, 7.0)
+    if kind == "unequal columns":
+        return H * np.geomspace(1.0, 1e6, columns)
+    return with_spectrum(rows, columns, np.geomspace(1.0, 1e-12, min(rows, columns)))
+
+
+class TestSquare:
+    """About as many rows as columns: one decomposition, of ZZᵀ or ZᵀZ, has all that is wanted."""
+
+    @pytest.mark.parametrize("rows", [60, 119, 120, 121, 122, 180])
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "offset",
+            "repeated rows",
+            "repeated columns",
+            "constant columns",
+            "unequal columns",
+            "steep",
+        ],
+    )
+    def test_is_solved_once(self, kind, rows, monkeypatch):
+        monkeypatch.setattr(problems, "ORIGIN_ROWS", 50)  # as many rows are summed up
+        H, rng = square(kind, rows, 120), np.random.default_rng(1)
+        signal = (H - H.mean(axis=0)) @ rng.standard_normal((120, 2))
+        Y = signal / signal.std(axis=0) + rng.standard_normal((rows, 2))
+        readout = solve(make_problem(H, Y, score=MSE), s.Auto(), None)
+        assert readout.report.method == "gram"
+        coef, _ = ridge(H, Y, readout.alpha, intercept=True)
+        norm = np.linalg.norm(H - H.mean(axis=0), 2)
+        condition = np.sqrt(1.0 + norm**2 / readout.alpha)
+        rounded = np.linalg.norm(H, 2) / norm  # what centring has left of the digits
+        allowed = 100.0 * EPS * condition * rounded
+        assert np.linalg.norm(readout.coef - coef) <= allowed * np.linalg.norm(coef)
+        expected = leave_one_out(H, Y, readout.alpha)
+        np.testing.assert_allclose(readout.leave_one_out, expected, rtol=0.0, atol=1e-8)
+
+    @pytest.mark.parametrize("rows", [120, 121])
+    def test_no_rows_are_decomposed_besides(self, rows, monkeypatch):
+        """With an intercept 121 rows of 120 columns can all be fitted, and want all of U."""
+        monkeypatch.delattr(selection, "svd")
+        H = square("offset", rows, 120)
+        readout = solve(make_problem(H, targets(rows), score=MSE), s.Auto(), None)
+        assert readout.report.method == "gram"
+
+    def test_right_vectors_are_made_of_the_columns_that_are_wanted(self):
+        H = square("offset", 30, 40)
+        factor, _ = s.GramSVD().factor(make_problem(H, targets(30)), None)
+        V = factor.V[:, :]
+        _, _, expected = np.linalg.svd(H - H.mean(axis=0))
+        np.testing.assert_allclose(np.abs(np.diag(expected[:29] @ V)), 1.0, rtol=1e-8)
+        X = targets(29)
+        np.testing.assert_allclose(factor.V @ X, V @ X, atol=1e-12)
+        np.testing.assert_allclose(H[:3] @ factor.V, H[:3] @ V, rtol=1e-8)
+
+
 class TestRoom:
     """Memory of square problems: refused beforehand, and no more than is said."""
 
@@ -460,8 +528,11 @@ class TestRoom:
 
     @pytest.mark.sweep
     @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="memory is read in /proc")
-    @pytest.mark.parametrize(("alpha", "arrays"), [("auto", s.ARRAYS), (100.0, 2)])
-    def test_no_more_than_is_said(self, alpha, arrays):
+    @pytest.mark.parametrize(
+        ("alpha", "more_rows", "arrays"),
+        [("auto", 200, s.ARRAYS), ("auto", 0, s.ARRAYS), (100.0, 200, 2)],
+    )
+    def test_no_more_than_is_said(self, alpha, more_rows, arrays):
         """Growth from 3,000 to 3,600 columns, so that what is always there does not count: a tile
         of rows, which fewer columns would not fill.
 
@@ -472,14 +543,15 @@ class TestRoom:
             "def peak():\n"  # not ru_maxrss, which begins with that of the process it came from
             "    status = open('/proc/self/status').read()\n"
             "    return int(status.split('VmHWM:')[1].split()[0])\n"
-            "X = numpy.random.default_rng(0).standard_normal(({0} + 200, {0}))\n"
+            "rng = numpy.random.default_rng(0)\n"
+            "X, noise = rng.standard_normal(({0} + {2}, {0})), rng.standard_normal({0} + {2})\n"
             "before = peak()\n"
-            "pinvlearn.PinvRegressor(alpha={1!r}, n_jobs=1).fit(X, X[:, 0])\n"
+            "pinvlearn.PinvRegressor(alpha={1!r}, n_jobs=1).fit(X, X[:, 0] + noise)\n"
             "print(peak() - before)"
         )
         small, large = (
-            1024.0 * int(subprocess.check_output([sys.executable, "-c", code.format(p, alpha)]))
-            for p in (3000, 3600)
+            1024.0 * int(subprocess.check_output([sys.executable, "-c", text]))
+            for text in (code.format(p, alpha, more_rows) for p in (3000, 3600))
         )
         assert large - small < arrays * 8 * (3600**2 - 3000**2)
 

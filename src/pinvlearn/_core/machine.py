@@ -122,7 +122,8 @@ def _usage(numbers: Collection[int], root: Path) -> _Usage | None:
 
 def available_memory(root: Path = ROOT) -> int | None:
     """Bytes that can be had without swapping, or None where the system does not say."""
-    left = [_free_on_machine(root), *map(_left_in_group, _groups("memory", root))]
+    groups = map(_left_in_group, _groups("memory", root))
+    left = [_free_on_machine(root), _left_to_reserve(root), *groups]
     return min((bytes_ for bytes_ in left if bytes_ is not None), default=None)
 
 
@@ -134,6 +135,15 @@ def _free_on_machine(root: Path) -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def _left_to_reserve(root: Path) -> int | None:
+    """What is left of the addresses that the process may reserve (``ulimit -v``)."""
+    for line in (_text(root / "proc/self/limits") or "").splitlines():
+        if line.startswith("Max address space"):
+            most, now = _number(line.split()[3]), _table(root / "proc/self/status").get("VmSize:")
+            return None if most is None or now is None else max(0, most - now * 1024)
+    return None
 
 
 def _left_in_group(group: Path) -> int | None:

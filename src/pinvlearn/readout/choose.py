@@ -234,7 +234,7 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scorin
     """
     (m, p), spectral, most = problem.shape, factor.spectral, factor.rank + factor.center.intercept
     if spectral is None:
-        if m <= p + factor.center.intercept:
+        if m - factor.center.intercept <= p:
             factor = spectral = spectral_from_rows(problem)
         elif isinstance(factor, Inverted) and len(alphas) > 3:
             return _searched(problem, factor, alphas, score)
@@ -392,11 +392,11 @@ def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -
     Both are alpha times what `Duals` gives, and their quotient holds at alpha = 0 too.  Rows of
     weight zero are left at what they are, with freedom 1: nothing has to fit them.
     """
-    H, Y, weights = problem.stacked()
+    Y, weights = problem.targets()
     m, t = Y.shape
     inside = slice(None) if weights is None else np.flatnonzero(weights)
     root = np.ones(m, like=home(Y)) if weights is None else np.sqrt(weights[inside])
-    duals = _duals(factor, H, weights, inside, root)
+    duals = _duals(factor, problem, inside, root)
     free, errors = (
         np.ones((m, len(alphas)), like=home(Y)),
         np.zeros((m, len(alphas), t), like=home(Y)),
@@ -412,14 +412,14 @@ def _by_duals(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -
     return LeftOut(verdict, free, predictions, moved)
 
 
-def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: Array) -> Duals:
+def _duals(factor: Factor, problem: Problem, inside: Any, root: Array) -> Duals:
     """The decomposition of the rows inside, given the factor's directions."""
     center, size, rcond, noise = factor.center, _magnitude(factor), 0.0, 0.0
     spectral = factor.spectral
     if spectral is not None and spectral.U is not None:
         U, s, rcond, noise = spectral.U[inside], spectral.s, spectral.rcond, spectral.noise
     else:
-        Z = _centred(H[inside], None, center.H_mean) * root[:, None]
+        Z = _centred(problem.stacked()[0][inside], None, center.H_mean) * root[:, None]
         if spectral is not None:
             Z, rcond = Z @ spectral.V, spectral.rcond
         U, s, _ = svd(Z, full=True)
@@ -429,8 +429,8 @@ def _duals(factor: Factor, H: Matrix, weights: Array | None, inside: Any, root: 
     if center.intercept:
         unit = root / np.linalg.norm(root)
         U = U - np.outer(unit, unit @ U)
-    cut = max((rcond * size) ** 2, noise * len(values))
-    return Duals(U, values, cut, noise, 0.0 if noise else EPS * size)
+    cut = noise * len(values) if noise else (rcond * size) ** 2
+    return Duals(U, values, cut, noise, EPS * size)
 
 
 def _magnitude(factor: Factor) -> float:

@@ -14,15 +14,45 @@ where b and c are coefficients and weights of the fit to the others: norms in th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.products import product, times
 
 EPS = float(np.finfo(np.float64).eps)
 
 NEARLY = 100.0
 """Squared singular values within this factor of the cut-off may be on either side of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class RightVectors:
+    """V = ZᵀU / s by its products: V is as large as Z, and only columns that are wanted are made.
+
+    Its products with s·UᵀY keep their digits where s is nothing but rounding, in which V drowns.
+    """
+
+    Z: Matrix
+    U: Array
+    s: Array
+
+    __array_ufunc__ = None  # NumPy must not take ndarray @ RightVectors apart
+
+    def __len__(self) -> int:
+        return int(self.Z.shape[1])
+
+    def __matmul__(self, X: Array) -> Array:
+        return times(self.Z.T, self.U @ (X / self.s[:, None]))
+
+    def __rmatmul__(self, X: Array) -> Array:
+        images: Array = (times(self.Z, X.T).T @ self.U) / self.s
+        return images
+
+    def __getitem__(self, key: tuple[slice, Any]) -> Array:
+        rows, columns = key
+        return product(self.Z.T, self.U[:, columns] / self.s[columns])[rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Shifted, is_sparse, slices, to_dense
+from pinvlearn._core.arrays import Array, Matrix, Shifted, to_dense
 from pinvlearn._core.blas import call
-from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.device import is_device, to_host
 from pinvlearn._core.factoring import (
     cholesky_solve,
     diagonal_of,
@@ -17,9 +17,10 @@ from pinvlearn._core.factoring import (
     solve_lower,
     with_diagonal,
 )
-from pinvlearn._core.products import product
+from pinvlearn._core.products import gram, product
 from pinvlearn.linalg.elimination import Inverse, Split
 from pinvlearn.linalg.quadrature import Quadrature
+from pinvlearn.readout.duals import RightVectors
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.summaries.moments import Factored, Moments
 
@@ -103,21 +104,19 @@ class Spectral:
         Values of s at or below rcond·s[0] count as zero.
     noise : float
         Absolute error of s² (0 for decompositions of Z itself).
-    lost : float
-        Largest s² of directions that are missing because `noise` hides them.
     U : array of shape (m, m) or None
-        All left vectors, those of s first, where rows are no more than columns.
+        All left vectors, those of s first, where rows are no more than columns; the intercept's may
+        be missing.
 
-    V, C and U live where the rows do; s is NumPy's.
+    V, C and U live where the rows do; s is NumPy's.  V may be `RightVectors`.
     """
 
-    V: Array
+    V: Matrix
     s: Array
     C: Array
     center: Center
     rcond: float
     noise: float = 0.0
-    lost: float = 0.0
     U: Array | None = None
 
     truncates: ClassVar[bool] = True
@@ -181,12 +180,12 @@ class Spectral:
 
     def solve(self, rhs: Array, alpha: float) -> Array:
         """(ZᵀZ + alpha)⁻¹ rhs within the directions kept."""
-        solution: Array = self.V @ (self.inverse(alpha)[:, None] * (self.V.T @ rhs))
+        solution: Array = self.V @ (self.inverse(alpha)[:, None] * (rhs.T @ self.V).T)
         return solution
 
     def leverage(self, Z: Array | Shifted, alphas: Array) -> Array:
         """All alphas from one product Z·V."""
-        P = product(Z, self.V)
+        P = to_dense(Z) @ self.V if isinstance(self.V, RightVectors) else product(Z, self.V)
         P *= P
         diagonal: Array = P @ self.inverses(alphas)
         return diagonal
@@ -214,8 +213,8 @@ class Spectral:
     def _missing(self, alpha: float) -> float:
         """Without ridge, directions that `noise` hides are all of what they would take part in."""
         if alpha > 0.0:
-            return 1.0 if self._hidden(np.array([alpha])).any() else min(1.0, self.lost / alpha)
-        return 1.0 if self.noise and (self.lost or not self._keep.all()) else 0.0
+            return 1.0 if self._hidden(np.array([alpha])).any() else 0.0
+        return 1.0 if self.noise and not self._keep.all() else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,35 +466,26 @@ def _symmetric(moments: Moments) -> Array:
 
 
 def spectral_from_rows(problem: Problem) -> Spectral:
-    """Eigendecomposition of the m × m matrix ZZᵀ: for fewer rows than columns, sparse or dense."""
-    H, Y, weights = problem.stacked()
-    m = len(Y)
-    root = np.ones(m, like=home(Y)) if weights is None else np.sqrt(weights)
-    total = float(root @ root)
-    unit = root / np.sqrt(total) if problem.intercept else np.zeros(m, like=home(Y))
-    product = H @ H.T
-    K = (product.toarray() if is_sparse(product) else product) * np.outer(root, root)
+    """Eigendecomposition of the m × m matrix ZZᵀ: for fewer rows than columns, sparse or dense.
+
+    Directions that are nothing but rounding have half of it in the place of s², and take part in
+    fits with a ridge: Zᵀu is what it is, however small.
+    """
+    rows = problem.centred()
+    Z, center = rows.Z, rows.center
+    K = gram(Z.T)
     magnitude = float(np.trace(K))
-    mean = K @ unit
-    K -= np.outer(unit, mean) + np.outer(mean, unit) - (unit @ mean) * np.outer(unit, unit)
-    values, U = eigh(K)
-    values = to_host(values)
-    noise = EPS * magnitude
-    keep = np.flatnonzero((values > noise * m)[::-1])
-    every = U[:, ::-1]
-    values, U = values[::-1][keep], every[:, keep]
-    s = np.sqrt(values)
-    H_mean = (H.T @ (root * unit)).ravel() / np.sqrt(total)
-    Y_mean = (root * unit) @ Y / np.sqrt(total)
-    # V = ZᵀU / s with Z = diag(root)(H - mean)
-    weighted = U * root[:, None]
-    V, shift = H.T @ weighted, weighted.sum(axis=0)
-    chunk = len(V) if is_device(V) else max(2**16 // m, 1)
-    for columns in slices(0, len(V), chunk):  # in place: V is as large as H
-        V[columns] -= np.outer(H_mean[columns], shift)
-        V[columns] /= s
-    C = s[:, None] * (weighted.T @ (Y - Y_mean))
-    squares = to_host(np.square(root[:, None] * (Y - Y_mean)).sum(axis=0))
-    center = Center(H_mean, Y_mean, total, squares, problem.intercept)
-    possible = m - 1 if problem.intercept else m
-    return Spectral(V, s, C, center, 0.0, noise, noise * m if len(s) < possible else 0.0, every)
+    if isinstance(Z, Shifted):  # K is then the difference of larger products
+        magnitude += center.total * float(center.H_mean @ center.H_mean)
+    values, U = eigh(K.T)  # as LAPACK takes it without a copy
+    del K
+    U = U[:, ::-1]
+    U = U if is_device(U) else np.ascontiguousarray(U)  # once, instead of in every product
+    values, m, noise = to_host(values)[::-1], len(U), max(EPS * magnitude, TINY)
+    if center.intercept and (m == 1 or values[-2] > noise * m):
+        values = values[:-1]  # the last is that of ones, unless others are as small: no row has it
+    s = np.sqrt(values.clip(min=0.5 * noise))
+    rcond = min(float(np.sqrt(noise * m) / s[0]), 1.0) if len(s) else 1.0
+    left = U[:, : len(s)]
+    C = s[:, None] * (left.T @ rows.Y)
+    return Spectral(RightVectors(Z, left, s), s, C, center, rcond, noise, U)

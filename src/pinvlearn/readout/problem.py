@@ -6,14 +6,14 @@ With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (Z�
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import WIDE, Array, Matrix, c_ordered, is_sparse, to_dense
+from pinvlearn._core.arrays import WIDE, Array, Matrix, Shifted, c_ordered, is_sparse, to_dense
 from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import triangle_of
 from pinvlearn._core.products import gram_work
@@ -84,10 +84,10 @@ class Center:
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Centred:
     """All rows at once: Z and Y centred and scaled by the root of the weights."""
 
-    Z: Array
+    Z: Matrix
     Y: Array
     center: Center
 
@@ -154,9 +154,12 @@ class Problem:
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are no more rows than columns, and all of them are at hand."""
+        """Whether rows, less one for an intercept, are no more than columns, and all at hand.
+
+        Each of them could then be fitted exactly.
+        """
         m, p = self.shape
-        return not self.sums_alone and m <= p
+        return not self.sums_alone and m - self.intercept <= p
 
     @property
     def scarce(self) -> bool:
@@ -252,32 +255,46 @@ class Problem:
 
         H may be the user's own array: it is not to be written to.
         """
+        return self._stacked()[:3]
+
+    def _stacked(self) -> tuple[Matrix, Array, Array | None, bool]:
+        """The same, and whether H was put together here, so that it may be written to."""
         pieces = list(self.rows_at_hand.each(lambda H, Y, w: (H, Y, w)))
         stack = scipy.sparse.vstack if is_sparse(pieces[0][0]) else np.vstack
-        weights = [w for _, _, w in pieces if w is not None]
         H = stack([H for H, _, _ in pieces]) if len(pieces) > 1 else pieces[0][0]
-        Y = np.vstack([Y for _, Y, _ in pieces])
         if not np.isfinite(H.sum()):
             self.rows_at_hand.raise_not_finite()
-        return H, Y, np.concatenate(weights) if weights else None
+        return H, *_joined((Y, w) for _, Y, w in pieces), len(pieces) > 1
 
-    def dense(self) -> Dense:
-        """All rows as dense arrays, centred and scaled; memory m·p."""
-        H, Y, weights = self.stacked()
-        Z: Array = H.toarray() if is_sparse(H) else c_ordered(H, copy=True)
-        total = float(len(Y) if weights is None else weights.sum())
-        H_mean, Y_mean = np.zeros(Z.shape[1], like=home(Z)), np.zeros(Y.shape[1], like=home(Y))
+    def targets(self) -> tuple[Array, Array | None]:
+        """Y and weights alone: no features are put together."""
+        return _joined(self.rows_at_hand.each(lambda H, Y, w: (Y, w)))
+
+    def centred(self) -> Centred:
+        """All rows, centred and scaled: dense ones as an array of memory m·p, sparse by parts."""
+        H, Y, weights, ours = self._stacked()
+        w = np.ones(len(Y), like=home(Y)) if weights is None else weights
+        total, root = float(w.sum()), np.sqrt(w)[:, None]
+        H_mean, Y_mean = np.zeros(H.shape[1], like=home(Y)), np.zeros(Y.shape[1], like=home(Y))
         if self.intercept:
-            H_mean = np.average(Z, axis=0, weights=weights)
+            H_mean = H.T @ w / total if is_sparse(H) else np.average(H, axis=0, weights=weights)
             Y_mean = np.average(Y, axis=0, weights=weights)
+        Z: Matrix
+        if is_sparse(H):
+            Z = Shifted(H if weights is None else H.multiply(root).tocsr(), root[:, 0], H_mean)
+        else:
+            Z = c_ordered(H, copy=not ours)
             Z -= H_mean
-            Y -= Y_mean
-        if weights is not None:
-            root = np.sqrt(weights)[:, None]
             Z *= root
-            Y *= root
+        Y -= Y_mean
+        Y *= root
         squares = to_host(np.einsum("ij,ij->j", Y, Y))
-        return Dense(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
+        return Centred(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
+
+    def dense(self) -> Centred:
+        """The same as dense arrays, whatever they are."""
+        rows = self.centred()
+        return replace(rows, Z=to_dense(rows.Z))
 
     @property
     def rows_at_hand(self) -> Rows:
@@ -288,6 +305,12 @@ class Problem:
                 "be read twice."
             )
         return self.rows
+
+
+def _joined(parts: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array | None]:
+    """Targets and weights of all pieces."""
+    targets, weights = zip(*parts, strict=True)
+    return np.vstack(targets), None if weights[0] is None else np.concatenate(weights)
 
 
 def _near_mean(rows: Rows) -> Array | None:

@@ -191,7 +191,7 @@ class ExactSVD:
             U, s, Vt = svd(rows.Z)
             s = to_host(s)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
-        left = U if len(U) == len(s) else None
+        left = U if problem.is_wide else None
         C = s[:, None] * (U.T @ rows.Y)
         spectral = Spectral(Vt.T, s, C, rows.center, rcond, U=left)
         return spectral, Report("exact", "exact SVD of all rows", seconds=watch)
@@ -286,8 +286,8 @@ class GramSVD:
     """Eigendecomposition of the smaller Gram matrix: one factor for every alpha, H never stored.
 
     Singular values below about 1e-7 of the largest are lost in a Gram matrix: with alpha = 0 they
-    are cut off.  Memory `ARRAYS` times its square for the smaller side of H, and H where it is
-    wide; where that is not free it refuses before it reads any row.
+    are cut off.  Memory `ARRAYS` times the square of the smaller side of H, or, where H is wide,
+    one less and a copy of H; where that is not free it refuses before it reads any row.
     """
 
     needs: ClassVar[str] = SUMS
@@ -552,11 +552,11 @@ class Auto:
         m, p = problem.shape
         least = None if alpha is None else float(np.min(alpha))
         strict = problem.score is not None and leverages_are_cheap(problem)
-        if m <= p:
+        if problem.is_wide:
             if least == 0.0:
                 reason = f"{m} rows for {p} columns and no ridge"
                 return _because(ExactSVD(self.rcond).factor(problem, alpha), reason)
-            reason = f"{m} rows for {p} columns, so the smaller Gram matrix is ZZᵀ"
+            reason = f"{m} rows for {p} columns, so the Gram matrix is ZZᵀ"
             return _because(GramSVD().factor(problem, alpha), reason)
         if least is None or isinstance(alpha, np.ndarray):
             searched = self._searched(problem, alpha)
@@ -676,7 +676,10 @@ def _check_room(problem: Problem) -> None:
     side = min(m, p)
     where = problem.home
     arrays, least = (ARRAYS, 1) if where is None else (DEVICE_ARRAYS, SQUARES)
-    needed = 8 * (arrays * side**2 + (m * p if problem.is_wide else 0))
+    squares = arrays * side**2
+    if problem.is_wide:  # the centred rows take the place of one: ZZᵀ is not kept
+        squares += m * p - side**2
+    needed = 8 * squares
     if needed <= ALWAYS_THERE:
         return
     elsewhere = free_memory(where)
