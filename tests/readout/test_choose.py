@@ -21,7 +21,7 @@ from pinvlearn.readout.choose import (
 )
 from pinvlearn.readout.factors import CholeskyFactor
 from pinvlearn.readout.problem import Problem
-from pinvlearn.readout.scoring import MSE, judged, part_of
+from pinvlearn.readout.scoring import MSE, Scoring, judged, part_of
 from pinvlearn.readout.solve import solve
 
 ROWS = 45
@@ -404,6 +404,38 @@ def test_some_rows_are_left_out_of_the_fit_to_all(monkeypatch):
     for one, score in zip(alphas, expected, strict=True):
         found = choose.left_out_of_some(problem, factor, np.array([one]))
         np.testing.assert_allclose(found, [score], rtol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("score", [MSE, Scoring(log_loss="labels")])
+def test_rows_that_were_left_out_to_guess_by_are_not_left_out_again(score, weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, alphas = rng.standard_normal((60, 5)), np.array([1e-3, 1.0])
+    Y = np.where(X[:, :2] + rng.standard_normal((60, 2)) > 0.0, 1.0, -1.0)
+    seen = []
+
+    def features(X):
+        seen.append(len(X))
+        return X
+
+    w = rng.integers(0, 3, 60).astype(float) if weighted else None
+    problem = Problem(rows_in_memory(features, X, Y, w, 5, 1), True, score)
+    factor, _ = solvers.GramSVD().factor(problem, alphas)
+    monkeypatch.setattr(choose, "SOME_ROWS", 7)
+    whole = choose.leave_one_out(problem, factor, alphas, score)
+    choose.left_out_of_some(problem, factor, alphas)
+    seen.clear()
+    again = choose.leave_one_out(problem, factor, alphas, score)
+    assert sum(seen) == 53
+    np.testing.assert_allclose(again.free, whole.free, rtol=1e-13)
+    np.testing.assert_allclose(again.verdict.squares, whole.verdict.squares, rtol=1e-13)
+    np.testing.assert_allclose(again.verdict.scores, whole.verdict.scores, rtol=1e-5)
+    if not weighted:
+        np.testing.assert_allclose(again.outputs, whole.outputs, rtol=1e-12)
+    seen.clear()
+    other = choose.leave_one_out(problem, factor, alphas[:1], score)  # not what was begun
+    assert sum(seen) == 60
+    np.testing.assert_allclose(other.free, whole.free[:, :1], rtol=1e-13)
 
 
 def test_no_row_is_read_again_where_nothing_is_refined(monkeypatch):

@@ -18,8 +18,10 @@ def rows_of(n, p, k, seed=0):
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("ridge", [0.1, 10.0])
-def test_without_smoothing_it_is_logistic_regression(k, ridge, monkeypatch):
+@pytest.mark.parametrize("few", [0, likelihood.FEW])
+def test_without_smoothing_it_is_logistic_regression(k, ridge, few, monkeypatch):
     monkeypatch.setattr(likelihood, "smoothing_of", lambda n, k: 0.0)
+    monkeypatch.setattr(likelihood, "FEW", few)  # one curvature for all classes, or their own
     X, codes, Y = rows_of(150, 6, k)
     w = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     w *= w.sum() / np.sum(w**2)  # they then sum to the effective number of rows
@@ -50,15 +52,25 @@ def test_two_classes_of_one_column():
 
 
 def test_a_step_without_curvature_is_the_preconditioned_gradient():
-    downhill, inverse = np.array([[1.0, -2.0], [-1.0, 2.0]]), 0.5 * np.eye(2)
-    step, decrement = likelihood._conjugate(np.zeros_like, inverse, downhill, 10.0)
+    downhill, inverses = np.array([[1.0, -2.0], [-1.0, 2.0]]), 0.5 * np.eye(2)[None]
+    step = likelihood._conjugate(np.zeros_like, inverses, downhill, 1e-2)
     np.testing.assert_array_equal(step, 0.5 * downhill)
-    assert decrement == pytest.approx(5.0)
 
 
 def test_a_step_along_what_hardly_curves_does_not_overflow():
     downhill = np.array([[0.3, 0.1], [-0.3, -0.1]])
     inverse = np.diag([1.0, 1e9])
     with np.errstate(over="raise", invalid="raise"):
-        step, _ = likelihood._conjugate(lambda V: 1e-311 * V, inverse, downhill, 2.0)
+        step = likelihood._conjugate(lambda V: 1e-311 * V, inverse[None], downhill, 1e-2)
     np.testing.assert_array_equal(step, downhill @ inverse)
+
+
+def test_classes_that_are_told_apart_have_a_maximum_too():
+    X, codes, Y = rows_of(400, 4, 4)
+    X = X + 40.0 * (codes[:, None] == np.arange(4))  # curvature is left by smoothing alone
+    likely = Likelihood.of(X, Y, np.ones(len(X)), 1e-3, around=False)
+    W = likely.solved(EXACT)
+    _, P = likely.at(W)
+    downhill = centred((likely.T - P) @ likely.H.T) - likely.penalty(W)
+    # what is left would gain EXACT² a row, by a curvature of at most 40² a row
+    assert np.linalg.norm(downhill) < EXACT * 400 * 40.0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, IntArray, Matrix
 from pinvlearn._core.device import home
 from pinvlearn._core.products import SHARED_WORK
 from pinvlearn._core.progress import Rate, progress, told
@@ -92,8 +92,14 @@ class BlockRows:
         head = next(iter(self.blocks()))
         if head.on_device or head.sparse or not len(head):
             return None
-        part = head.part(np.unique(np.linspace(0, len(head) - 1, count).astype(np.intp)))
-        return rows_of_block(part, 1)
+        return rows_of_block(head.part(_spread(head, count)), 1)
+
+    def others(self, count: int) -> tuple[BlockRows, IntArray]:
+        """All rows of the first block but those, and the numbers of both, those first."""
+        head = next(iter(self.blocks()))
+        some = _spread(head, count)
+        rest = np.delete(np.arange(len(head)), some)
+        return rows_of_block(head.part(rest), self.n_jobs), np.concatenate([some, rest])
 
     def summary(self, change: Change | None = None) -> Gram:
         """The sums over all rows, whose features are changed in place first.
@@ -143,6 +149,11 @@ def _told_of(found: Iterator[T], cuts: Iterable[Any]) -> Iterator[T]:
     for done, one in enumerate(found, start=1):
         told("piece of rows", done, total)
         yield one
+
+
+def _spread(block: Block, count: int) -> IntArray:
+    """The numbers of so many of its rows, from the first to the last."""
+    return np.unique(np.linspace(0, len(block) - 1, count).astype(np.intp))
 
 
 def rows_in_memory(

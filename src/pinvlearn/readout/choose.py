@@ -43,7 +43,7 @@ from pinvlearn.readout.factors import (
     spectral_from_moments,
     spectral_from_rows,
 )
-from pinvlearn.readout.problem import EPS, Problem
+from pinvlearn.readout.problem import EPS, Begun, Problem
 from pinvlearn.readout.scoring import (
     FOLDS,
     SAME,
@@ -315,7 +315,30 @@ def _by_leverages(
 ) -> tuple[LeftOut, int]:
     """Residuals over 1 - leverage, block by block; and how many rows have weight.
 
+    Those that were left out to guess by come first, and are not left out again.
+    """
+    judge, alike = _judge_of(problem, factor, alphas, score)
+    found, rows, order = [], problem.rows_at_hand, None
+    begun = problem.begun if score is problem.score else None
+    if begun is not None and begun.factor is factor and np.array_equal(begun.alphas, alphas):
+        found, rows, order = begun.found, begun.others, np.argsort(begun.order)
+    parts, free, counts, known = zip(*found, *rows.each(judge), strict=True)
+    left_out = LeftOut(judged(score, parts), None if free[0] is None else np.vstack(free))
+    if known[0] is not None:
+        left_out = replace(left_out, outputs=np.concatenate(known, axis=-1))
+    if order is not None:
+        left_out = _in_order(left_out, order)
+    return _for_each(left_out, alike), sum(counts)
+
+
+def _judge_of(
+    problem: Problem, factor: Factor, alphas: Array, score: Scoring
+) -> tuple[Callable[[Matrix, Array, Array | None], tuple[Any, ...]], IntArray]:
+    """What judges a block of rows; and for each alpha, the number of the one that stands for it.
+
     Ridges far below the smallest eigenvalue predict the same, and one of them is judged for all.
+    A block gives its part of the verdict and, where these are to be kept, 1 - leverage and left-out
+    predictions; and how many of its rows have weight.
     """
     alike = _alike(factor, alphas)
     ridges = np.array([alphas[alike == i].max() for i in range(alike.max() + 1)])
@@ -347,14 +370,10 @@ def _by_leverages(
         outputs += targets
         part = part_of(score, Y, outputs.transpose(2, 1, 0), w, every)
         counted = len(Y) if weights is None else int(np.count_nonzero(w))
-        known = outputs if few and weights is None else None
+        known = outputs if keep and few and weights is None else None
         return part, free if keep else None, counted, known
 
-    parts, free, counts, known = zip(*problem.rows_at_hand.each(of_block), strict=True)
-    found = LeftOut(judged(score, parts), np.vstack(free) if keep else None)
-    if keep and known[0] is not None:
-        found = replace(found, outputs=np.concatenate(known, axis=-1))
-    return (found if count == len(alphas) else _for_each(found, alike)), sum(counts)
+    return of_block, alike
 
 
 def _alike(factor: Factor, alphas: Array) -> IntArray:
@@ -369,8 +388,17 @@ def _alike(factor: Factor, alphas: Array) -> IntArray:
     return np.where(small, 0, np.cumsum(~small))
 
 
+def _in_order(found: LeftOut, order: IntArray) -> LeftOut:
+    """The same with its rows in another order."""
+    free = None if found.free is None else found.free[order]
+    outputs = None if found.outputs is None else found.outputs[..., order]
+    return replace(found, free=free, outputs=outputs)
+
+
 def _for_each(found: LeftOut, alike: IntArray) -> LeftOut:
     """What was found, for every alpha of those that predict the same."""
+    if np.array_equal(alike, np.arange(len(alike))):
+        return found
     free = None if found.free is None else found.free[:, alike]
     outputs = None if found.outputs is None else found.outputs[:, alike]
     return replace(found, verdict=found.verdict.repeated(alike), free=free, outputs=outputs)
@@ -536,10 +564,19 @@ def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:
 
 
 def left_out_of_some(problem: Problem, factor: Factor, alphas: Array) -> Array:
-    """Scores of the alphas by `SOME_ROWS` of the rows, left out one at a time."""
-    assert problem.score is not None
-    few = replace(problem, rows=problem.rows_at_hand.some(SOME_ROWS))
-    return _by_leverages(few, factor, alphas, problem.score)[0].verdict.scores
+    """Scores of the alphas by `SOME_ROWS` of the rows, left out one at a time.
+
+    What was found is kept in the problem: with this factor only the others are still to be done.
+    """
+    score, rows = problem.score, problem.rows_at_hand
+    some = rows.some(SOME_ROWS)
+    assert score is not None
+    assert some is not None
+    judge, alike = _judge_of(problem, factor, alphas, score)
+    found = list(some.each(judge))
+    if score.own is None:  # a user's score is of rows as they came
+        problem.begun = Begun(factor, alphas, found, *rows.others(SOME_ROWS))
+    return judged(score, [part for part, *_ in found]).repeated(alike).scores
 
 
 def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array) -> Array:

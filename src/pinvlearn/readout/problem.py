@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import WIDE, Array, Matrix, Shifted, c_ordered, is_sparse, to_dense
+from pinvlearn._core.arrays import (
+    WIDE,
+    Array,
+    IntArray,
+    Matrix,
+    Shifted,
+    c_ordered,
+    is_sparse,
+    to_dense,
+)
 from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import triangle_of
 from pinvlearn._core.products import gram_work
@@ -58,6 +67,9 @@ class Rows(Protocol):
     def some(self, count: int) -> Rows | None:
         """About so many of them, evenly spread, where features are dense and on the host."""
 
+    def others(self, count: int) -> tuple[Rows, IntArray]:
+        """All but those, where all are in memory, and the numbers of both, those first."""
+
     def summary(self, change: Change | None = None) -> Gram:
         """The sums over all of them, changed in place first, to be used up by the caller."""
 
@@ -100,6 +112,17 @@ class RFactor(NamedTuple):
     center: Center
 
 
+class Begun(NamedTuple):
+    """What was found of some rows that were left out, by which factor and alphas; the other rows,
+    and the numbers of both, those that were left out first."""
+
+    factor: Any
+    alphas: Array
+    found: list[Any]
+    others: Rows
+    order: IntArray
+
+
 @dataclass(eq=False)
 class Problem:
     """What is to be fitted: rows that can be read again, a summary of them, or both.
@@ -117,6 +140,8 @@ class Problem:
         A stream for the solvers that sample.
     summary : Gram, Triangle or None
         It is read, never written.  With a score, its rows can be read again as often as it takes.
+    begun : Begun or None
+        What some rows told before all are left out.
     """
 
     rows: Rows | None
@@ -124,6 +149,7 @@ class Problem:
     score: Scoring | None = None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     summary: Summary | None = None
+    begun: Begun | None = field(default=None, init=False, repr=False)
     _folded: Gram | None = field(default=None, init=False, repr=False)
     _origin: Array | None = field(default=None, init=False, repr=False)
     _moments: Moments | None = field(default=None, init=False, repr=False)

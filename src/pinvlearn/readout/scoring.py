@@ -310,16 +310,20 @@ def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
     if scoring.rows is not None:
         return verdict
     kept = [part.held for part in parts if part.held is not None]
-    outputs = Outputs(
-        np.concatenate([one.Y for one in kept]),
-        np.concatenate([one.outputs for one in kept], axis=-1),
-        np.concatenate([one.weights for one in kept]),
-        np.concatenate([one.folds for one in kept]),
-    )
     if scoring.log_loss is not None:
-        return _by_log_loss(verdict, outputs, scoring.log_loss == "labels")
+        return _by_log_loss(verdict, kept, scoring.log_loss == "labels")
     assert scoring.own is not None
-    return _by_own_score(verdict, outputs, scoring.own)
+    return _by_own_score(verdict, _end_to_end(kept, slice(None)), scoring.own)
+
+
+def _end_to_end(parts: Sequence[Outputs], candidates: IntArray | slice) -> Outputs:
+    """The outputs of some candidates, of the rows of all parts."""
+    return Outputs(
+        np.concatenate([one.Y for one in parts]),
+        np.concatenate([one.outputs[:, candidates] for one in parts], axis=-1),
+        np.concatenate([one.weights for one in parts]),
+        np.concatenate([one.folds for one in parts]),
+    )
 
 
 def _turned(part: Part, by: int) -> Part:
@@ -330,23 +334,25 @@ def _turned(part: Part, by: int) -> Part:
     return Part(np.roll(to_host(part.weight), by), np.roll(to_host(part.sums), by, axis=1), held)
 
 
-def _by_log_loss(verdict: Verdict, held: Outputs, labels: bool) -> Verdict:
-    """Minus the log-loss of each candidate at its own temperature.
+def _by_log_loss(verdict: Verdict, parts: Sequence[Outputs], labels: bool) -> Verdict:
+    """Minus the log-loss of each candidate at its own temperature, a few of them at a time.
 
     Leaving a fold out changes the temperature a little: a Newton step from that of all rows.
     """
     change = np.abs(np.diff(verdict.squares)) <= SAME * np.abs(verdict.squares[1:])
     fresh = np.append(True, ~change)
     which, alike = np.flatnonzero(fresh), np.cumsum(fresh) - 1
-    (t, _, m), candidates, w = held.outputs.shape, len(which), held.weights
+    nobody = _end_to_end(parts, which[:0])
+    (m, t), candidates, w = nobody.Y.shape, len(which), nobody.weights
     dealt = np.zeros((FOLDS, m))
-    dealt[held.folds, np.arange(m)] = to_host(w)
+    dealt[nobody.folds, np.arange(m)] = to_host(w)
     scores, others, here = np.empty(candidates), *np.empty((2, FOLDS, candidates))
     weight = dealt.sum(axis=1)[:, None]
-    on_device, w_total = is_device(held.outputs), float(w.sum())
-    at_a_time, dealt = MOST_OUTPUTS if on_device else CHUNK, moved_to(dealt, home(held.outputs))
+    on_device, w_total = is_device(nobody.outputs), float(w.sum())
+    at_a_time, dealt = MOST_OUTPUTS if on_device else CHUNK, moved_to(dealt, home(nobody.outputs))
     for columns in slices(0, candidates, max(at_a_time // (m * t), 1)):
-        gaps = gaps_of(held.Y, held.outputs[:, which[columns]], w, labels=labels)
+        held = _end_to_end(parts, which[columns])
+        gaps = gaps_of(held.Y, held.outputs, w, labels=labels)
         scale, found = best_scales(gaps, w, columns.stop - columns.start)
         with np.errstate(over="ignore", invalid="ignore"):
             loss, slope, curvature, smoothed = (to_host(dealt @ part.T) for part in found)
