@@ -15,6 +15,7 @@ from pinvlearn.cli._kinds import (
     COUNTS,
     OTHER_DATES,
     Kind,
+    as_text,
     is_id_name,
     is_iso_date,
     kind_of_integers,
@@ -252,11 +253,3 @@ def _days(column: pd.Series, day_first: bool) -> pd.Series:
         ) from error
     since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
     return since.astype(float).where(known, np.nan)
-
-
-def as_text(cell: Any) -> Any:
-    """A cell as the text of a category; a whole number read as 7.0 (for want of others) is 7."""
-    if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
-        return np.nan
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
-    return str(int(cell)) if whole else str(cell)

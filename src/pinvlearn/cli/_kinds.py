@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pinvlearn.learners._mixed import MOST_LEVELS, ROWS_PER_LEVEL
 
@@ -30,6 +31,9 @@ DIGITS = 6
 COUNTS = "integers that count the rows"
 
 OTHER_DATES = "dates that are not written as 2024-12-31"
+
+TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
+"""How else truth values are written that pandas reads as such."""
 
 _WHOLE = re.compile(r"[-+]?\d+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -124,6 +128,11 @@ def is_number(cell: str, decimal: str = ".") -> bool:
     return _NUMBER.fullmatch(plain) is not None
 
 
+def is_code(cell: str) -> bool:
+    """Whether it is digits with a zero in front, which a number would lose."""
+    return _CODE.fullmatch(cell.strip()) is not None
+
+
 def is_id_name(name: str) -> bool:
     """Whether a column is called like an id, or not at all."""
     return not name.strip() or name.startswith("Unnamed: ") or _ID_NAME.search(name) is not None
@@ -141,7 +150,7 @@ def is_iso_date(cell: str) -> bool:
 
 
 def _kind_of_numbers(name: str, plain: Sequence[str]) -> Kind:
-    if any(_CODE.fullmatch(cell) for cell in plain):
+    if any(is_code(cell) for cell in plain):
         kind = kind_of_levels(plain)
         return Kind(kind.word, "digits with leading zeros")
     if all(_WHOLE.fullmatch(cell) for cell in plain):
@@ -164,3 +173,26 @@ def written(value: float, kind: Kind, decimal: str = ".") -> str:
     if float(text) == 0.0:
         text = text.lstrip("-")
     return text if decimal == "." else text.replace(".", decimal)
+
+
+def as_text(cell: Any) -> Any:
+    """A cell as text; a whole number read as 7.0 (for want of others) is 7."""
+    if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
+        return np.nan
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
+    return str(int(cell)) if whole else str(cell)
+
+
+def as_level(cell: Any) -> Any:
+    """A cell as the level of a category, the same whoever has written it.
+
+    7.0 is 7, since programs write so where a column has gaps, and true is True; 007 is not 7.
+    """
+    text = as_text(cell)
+    if not isinstance(text, str):
+        return text
+    text = text.strip()
+    whole, point, fraction = text.partition(".")
+    if point and not fraction.strip("0") and whole.lstrip("+-").isdecimal():
+        return whole
+    return TRUTHS.get(text, text)

@@ -14,7 +14,7 @@ from pinvlearn.cli._data import OWN_TARGET, Data, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_columns
 from pinvlearn.cli._output import Note
-from pinvlearn.cli._target import as_labels, as_quantities
+from pinvlearn.cli._target import as_quantities, labels_of
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ def _note_score(model: Any, target: str | None, data: Data, found: Any, note: No
         return
     y, found = y[known], found[known]
     if hasattr(model, "classes_"):
-        right = np.mean(as_labels(y, least=1).astype(str) == found.astype(str))
+        labels = labels_of(data, y, least=1, like=model.classes_)
+        right = np.mean(labels.astype(str) == found.astype(str))
         note(f"accuracy {right:.4g} on {len(y)} rows, by {name}")
         return
     truth = as_quantities(y)

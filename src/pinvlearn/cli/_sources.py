@@ -29,15 +29,19 @@ BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 @dataclass(frozen=True)
 class Reading:
     """How text is written: its encoding, UTF-8 unless a mark at the start says other, its decimal
-    point, and what else stands for a missing value."""
+    point, and what else stands for a missing value.
+
+    The columns that `texts` names stay as they are written, whatever their cells look like.
+    """
 
     encoding: str | None = None
     decimal: str = "."
     missing: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
-    def also(self, missing: Iterable[str]) -> "Reading":
-        """The same with more marks of missing values."""
-        return replace(self, missing=(*self.missing, *missing))
+    def also(self, missing: Iterable[str], texts: Iterable[str]) -> "Reading":
+        """The same with more marks of missing values, and more columns of texts."""
+        return replace(self, missing=(*self.missing, *missing), texts=(*self.texts, *texts))
 
 
 AS_USUAL = Reading()

@@ -29,7 +29,8 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
     follows a delimiter at the end of the row.
     """
     rows = _rows(text, mark)
-    names, first = len(next(rows, (0, []))[1]), next(rows, (0, []))
+    header, first = next(rows, (0, []))[1], next(rows, (0, []))
+    names = len(header)
     if len(first[1]) > names:
         every = [first, *rows]
         if any(len(cells) != names + 1 for _, cells in every):
@@ -42,6 +43,9 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
             options["index_col"] = False
         elif note is not None:
             note("rows have one field more than the header: the first is taken for their names")
+    texts = where.reading.texts
+    spaced = [name for name in header if name.strip() in texts]  # to pandas spaces are of a name
+    options = {"dtype": dict.fromkeys((*texts, *spaced), str)} | options
     frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame.reset_index(drop=True)
