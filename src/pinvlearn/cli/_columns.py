@@ -16,7 +16,6 @@ from pinvlearn.cli._kinds import (
     OTHER_DATES,
     Kind,
     as_text,
-    is_id_name,
     is_iso_date,
     kind_of_integers,
     kind_of_texts,
@@ -30,6 +29,9 @@ REMEMBERED = "recipe_"
 
 _IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)?")
 """Dates of which day and month are two numbers, in either order, before the year."""
+
+NO_COLUMN = "it has no name and counts the rows"
+"""Why an index is left out."""
 
 FEW_ROWS = 10
 """Tables with fewer rows have no text that looks like an id: hardly anything repeats in them."""
@@ -101,11 +103,11 @@ def arrange(
         if _holds_several(frame[name]):
             left[name] = "its cells hold several values each"
             continue
-        kind = _kind(str(name), frame[name], reading.decimal)
+        kind = kind_of_column(str(name), frame[name], reading.decimal)
         if kind.word == "date":
             dates.append(name)
-        elif kind.word == "id" and kind.why == COUNTS and _unnamed(str(name)):
-            left[name] = "it has no name and counts the rows"
+        elif is_index(str(name), kind):
+            left[name] = NO_COLUMN
         elif kind.word == "id":
             looks[name] = kind.why
         elif kind.word == "text":
@@ -150,7 +152,7 @@ def _speak_of_spoilt(name: str, kind: Kind, unique: bool, note: Note) -> None:
     note(f"column {name} holds {kind.why}, and is taken as categories for that. {kind.remedy}")
 
 
-def _kind(name: str, column: pd.Series, decimal: str) -> Kind:
+def kind_of_column(name: str, column: pd.Series, decimal: str) -> Kind:
     """What a column holds, from its type and, for texts, its cells."""
     known = column.dropna()
     if pd.api.types.is_datetime64_any_dtype(column) or _holds_dates(known):
@@ -183,8 +185,10 @@ def _holds_several(column: pd.Series) -> bool:
     )
 
 
-def _unnamed(name: str) -> bool:
-    return is_id_name(name) and (not name.strip() or name.startswith(("Unnamed: ", "__index")))
+def is_index(name: str, kind: Kind) -> bool:
+    """Whether a column is the number of the row, as pandas writes it beside the others."""
+    unnamed = not name.strip() or name.startswith(("Unnamed: ", "__index"))
+    return unnamed and kind.word == "id" and kind.why == COUNTS
 
 
 def _day_first(column: pd.Series) -> bool:

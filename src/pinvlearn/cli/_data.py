@@ -152,9 +152,6 @@ def _read_text(where: Source, note: Note) -> Data:
         note,
         decimal=where.reading.decimal,
         na_values=["?", *where.reading.missing],
-        # Else pandas tells the types of some rows at a time, and of a column of 01, 02 and far
-        # below x the first rows would be 1 and 2.
-        low_memory=False,
     )
     _note_names(header, mark, where.reading.decimal, note)
     return Data(frame)

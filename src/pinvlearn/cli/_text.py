@@ -46,6 +46,10 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
     texts = where.reading.texts
     spaced = [name for name in header if name.strip() in texts]  # to pandas spaces are of a name
     options = {"dtype": dict.fromkeys((*texts, *spaced), str)} | options
+    if "engine" not in options:
+        # Else pandas tells the types of some rows at a time, and of a column of 01, 02 and far
+        # below x the first rows would be 1 and 2.
+        options["low_memory"] = False
     frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame.reset_index(drop=True)
