@@ -181,6 +181,22 @@ def test_codes_named_as_categories_keep_their_zeros() -> None:
     assert "code (3 levels)" in said
 
 
+def test_numbers_that_are_stored_as_texts(frame, base) -> None:
+    """Parquet files have them where nobody has said what a column holds."""
+    ids = [f"{7 * row % ROWS}" for row in range(ROWS)]
+    few = [str(row % 3) for row in range(ROWS)]
+    frame.assign(a=frame["a"].astype(str), user_id=ids, few=few).to_parquet("t.parquet")
+    result = ok("fit", "t.parquet", "--target", "kind", *SMALL, "--json")
+    assert "taken as numbers, which are stored as texts: a" in result.stderr
+    assert "left out: user_id (integers that are all different" in result.stderr
+    assert "taken as categories: few (3 levels)" in result.stderr
+    assert json.loads(result.stdout)["leave_one_out_accuracy"] > 0.9
+    ok("predict", "model.skops", "t.parquet")
+    frame.assign(y=base.astype(str)).to_parquet("y.parquet")
+    assert "stored as texts. Say --task" in fails(2, "fit", "y.parquet", "--target", "y")
+    ok("fit", "y.parquet", "--target", "y", "--task", "regression", *SMALL, "--force")
+
+
 def test_dates_are_said_and_taken_as_days(frame, base) -> None:
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta((1000 * base).round(), unit="D")
     frame["when"], frame["a"] = days, 1.0

@@ -96,7 +96,7 @@ def arrange(
 ) -> tuple[pd.DataFrame, Recipe]:
     """Leave out what is no input, turn dates into days, and say so."""
     left = {name: "as asked" for name in wish.drop} | {name: "carried along" for name in wish.ids}
-    dates, looks = list(wish.dates), {}
+    dates, looks, texts = list(wish.dates), {}, []
     for name in frame.columns[~_plain_numbers(frame)]:
         if name in left or name in wish.dates or name in wish.categorical:
             continue
@@ -108,12 +108,15 @@ def arrange(
             dates.append(name)
         elif is_index(str(name), kind):
             left[name] = NO_COLUMN
-        elif kind.word == "id":
-            looks[name] = kind.why
-        elif kind.word == "text":
+        elif pd.api.types.is_numeric_dtype(frame[name]):
+            if kind.word == "id":
+                looks[name] = kind.why
+        elif kind.word in ("number", "integer", "id", "text"):
             unique = frame[name].nunique() * 2 > frame[name].count() >= FEW_ROWS
             if kind.remedy:
                 _speak_of_spoilt(str(name), kind, unique, note)
+            elif unique and kind.word in ("number", "integer"):
+                texts.append(name)
             elif unique:
                 keeps = "--date" if kind.why == OTHER_DATES else "--categorical"
                 left[name] = f"{kind.why}; {keeps} keeps it"
@@ -122,6 +125,9 @@ def arrange(
     if looks:
         shown = listed(f"{name} ({why})" for name, why in looks.items())
         note(f"used as numbers, but look like ids: {shown}; --drop or --id leaves them out")
+    if texts:
+        note(f"taken as numbers, which are stored as texts: {listed(texts)}")
+        frame = frame.assign(**{name: pd.to_numeric(frame[name]) for name in texts})
     if dates:
         note(f"dates, taken as days since 1970: {listed(dates)}")
     recipe = Recipe(

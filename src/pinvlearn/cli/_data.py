@@ -119,9 +119,10 @@ def _numbers(column: pd.Series) -> pd.Series:
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
         said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
+        with_comma = ", say --decimal , if that is its point" * is_number(str(first), ",")
         raise UserError(
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
-            "column, or leave the cell empty."
+            f"column{with_comma}, or leave the cell empty."
         )
     check_squares(values, f"column {column.name!r}")
     return values

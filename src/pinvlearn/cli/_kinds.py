@@ -74,22 +74,30 @@ def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") ->
     if all(_OTHER_DATE.fullmatch(cell) for cell in said):
         return Kind("text", OTHER_DATES)
     levels = kind_of_levels(said)
-    return _kind_of_spoilt(others, len(said), decimal, levels) or levels
+    return _kind_of_spoilt(said, others, decimal, levels) or levels
 
 
-def _kind_of_spoilt(others: Sequence[str], n: int, decimal: str, levels: Kind) -> Kind | None:
+def _kind_of_spoilt(
+    said: Sequence[str], others: Sequence[str], decimal: str, levels: Kind
+) -> Kind | None:
     """Numbers written in another way, or among few texts, or among many that are one and the same.
 
     The last may be a category, if few levels repeat.
     """
     mark = "," if decimal == "." else "."
-    grouped = re.compile(
-        rf"[-+]?(?:\d*\{mark}\d+|\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?)(?:[eE][-+]?\d+)?"
-    )
-    if all(grouped.fullmatch(cell) for cell in others):
+    grouped = re.compile(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?")
+    pointed = re.compile(rf"[-+]?\d*\{mark}\d+(?:[eE][-+]?\d+)?")
+    if all(grouped.fullmatch(cell) or pointed.fullmatch(cell) for cell in others):
+        thousands = all(grouped.fullmatch(cell) for cell in others) and (
+            any(decimal in cell for cell in said) or any(cell.count(mark) > 1 for cell in others)
+        )
         remedy = f"Say with --decimal {mark} that it is the decimal point, or leave it out"
-        return Kind("text", f"numbers with {mark!r}, as {others[0]!r}", remedy=remedy)
-    few = len(others) <= max(1, FEW_BAD * n)
+        return Kind(
+            "text",
+            f"numbers with {mark!r}, as {others[0]!r}",
+            remedy="It marks thousands: leave it out" if thousands else remedy,
+        )
+    n, few = len(said), len(others) <= max(1, FEW_BAD * len(said))
     same = len(set(others)) == 1 and levels.word == "text"
     if 2 * len(others) >= n or not (few or same):
         return None

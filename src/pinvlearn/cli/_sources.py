@@ -4,6 +4,7 @@ import codecs
 import gzip
 import hashlib
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterable
@@ -161,10 +162,18 @@ def _codec(wanted: str | None, raw: bytes) -> str:
     return {"utf-8-sig": "utf-8", "utf-16": marked or "utf-16-le"}.get(name, name)
 
 
-def delimiter(header: str, suffix: str, reading: Reading = AS_USUAL) -> str:
-    """What separates the names of a first line."""
+def delimiter(text: str, suffix: str, reading: Reading = AS_USUAL) -> str:
+    """What separates the names of a first line.
+
+    Of several marks in it that is the one which the next line has as often, if any: the names
+    "size (m, net);price" have two.
+    """
     if suffix == ".tsv":
         return "\t"
-    plain = "".join(header.split('"')[::2])  # what is within quotes does not count
+    lines = (found.group() for found in re.finditer(r"[^\r\n]*\S[^\r\n]*", text))
+    # what is within quotes does not count
+    header, row = ("".join(next(lines, "").split('"')[::2]) for _ in range(2))
     order = (";", ",", "\t", "|") if reading.decimal == "," else (",", ";", "\t", "|")
-    return next((mark for mark in order if mark in plain), ",")
+    there = [mark for mark in order if mark in header]
+    alike = [mark for mark in there if header.count(mark) == row.count(mark)]
+    return next(iter((*alike, *there)), ",")

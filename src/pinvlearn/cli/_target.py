@@ -60,10 +60,18 @@ def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
         return
     cells = [str(cell) for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
-    if kind.remedy and kind_of_levels(cells).word == "text":
+    if kind_of_levels(cells).word != "text":
+        return
+    if kind.remedy:
         raise UserError(
             f"the target {target!r} holds {kind.why}. {kind.remedy}; --task classification takes "
             "it as it is."
+        )
+    if kind.word in ("number", "integer"):
+        raise UserError(
+            f"the target {target!r} holds numbers that are stored as texts. Say --task regression, "
+            "or --task classification.",
+            USAGE,
         )
 
 

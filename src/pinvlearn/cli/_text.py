@@ -17,7 +17,7 @@ def opened_text(where: Source) -> tuple[str, str, str]:
     """Text, its first line, and what separates its cells."""
     text = where.text().whole.lstrip("\ufeff")
     header = next((line for line in text.splitlines() if line.strip()), "")
-    return text, header, delimiter(header, where.suffix, where.reading)
+    return text, header, delimiter(text, where.suffix, where.reading)
 
 
 def table(where: Source, text: str, mark: str, note: Note | None = None, **options: Any) -> Any:
