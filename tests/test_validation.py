@@ -52,6 +52,7 @@ def with_entry(value, form=np.asarray):
         (scipy.sparse.csr_array(np.ones((2, 2)) * 1j), TypeError, "complex"),
         (np.array([["a", "b"]]), TypeError, "dtype.*numbers are needed"),
         (np.array([[{}, 1]], dtype=object), TypeError, "numbers are needed"),
+        (np.array([[1, "NaT"]], dtype="m8[s]"), TypeError, "numbers are needed"),
     ],
 )  # fmt: skip
 def test_matrices_that_are_refused(entry, A, error, message):

@@ -134,6 +134,69 @@ def test_unseen_levels_are_said(frame) -> None:
     assert "colour has levels that the model has not seen, in 2 rows, first 'violet'" in said
 
 
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ("1", "2", "x"),
+        ("01", "02", "x"),
+        ("1.0", "2.50", "x"),
+        ("1e5", "+2", "x"),
+        ("true", "false", "unknown"),
+        ("TRUE", "FALSE", ""),
+        ("2 ", "3", "x"),
+    ],
+    ids=str,
+)
+def test_a_row_is_predicted_alike_whatever_else_its_file_holds(levels) -> None:
+    """Cells of a category may all be numbers, or numbers and gaps, in the rows to predict."""
+    rows = [f"{i % 7},{levels[i % 3]},{i % 7 + 5.5 * (i % 3)}\n" for i in range(60)]
+    Path("t.csv").write_text("a,level,y\n" + "".join(rows), encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", "t.csv", "-q").stdout.splitlines()[1:]
+    for first in range(3):
+        for gap in ("", "1,,\n"):
+            text = "a,level,y\n" + "".join(rows[first::3]) + gap
+            Path("new.csv").write_text(text, encoding="utf-8")
+            result = ok("predict", "model.skops", "new.csv")
+            assert result.stdout.splitlines()[1:21] == expected[first::3]
+            assert "not seen" not in result.stderr
+
+
+@pytest.mark.parametrize("option", [(), ("--categorical", "size")])
+def test_levels_are_the_same_with_and_without_a_point(option) -> None:
+    """pandas writes 7 as 7.0 where a column has gaps."""
+    texts = ["7", "8", "9" if option else "x"]
+    rows = [f"{texts[i % 3]},{i % 3 + 0.5}\n" for i in range(30)]
+    Path("t.csv").write_text("size,y\n" + "".join(rows), encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "-q", *option)
+    Path("new.csv").write_text("size,y\n7.0,\n8.0,\n,\n", encoding="utf-8")
+    found = np.array(ok("predict", "model.skops", "new.csv", "-q").stdout.split()[1:3], dtype=float)
+    np.testing.assert_allclose(found, [0.5, 1.5], atol=0.05)
+
+
+def test_codes_named_as_categories_keep_their_zeros() -> None:
+    rows = [f"{('01', '1', '2')[i % 3]},{i % 3 + 0.5}\n" for i in range(30)]
+    Path("t.csv").write_text("code,y\n" + "".join(rows), encoding="utf-8")
+    said = ok("fit", "t.csv", "--target", "y", "--model", "linear", "--categorical", "code").stderr
+    assert "code (3 levels)" in said
+
+
+def test_numbers_that_are_stored_as_texts(frame, base) -> None:
+    """Parquet files have them where nobody has said what a column holds."""
+    ids = [f"{7 * row % ROWS}" for row in range(ROWS)]
+    few = [str(row % 3) for row in range(ROWS)]
+    frame.assign(a=frame["a"].astype(str), user_id=ids, few=few).to_parquet("t.parquet")
+    result = ok("fit", "t.parquet", "--target", "kind", *SMALL, "--json")
+    assert "taken as numbers, which are stored as texts: a" in result.stderr
+    assert "left out: user_id (integers that are all different" in result.stderr
+    assert "taken as categories: few (3 levels)" in result.stderr
+    assert json.loads(result.stdout)["leave_one_out_accuracy"] > 0.9
+    ok("predict", "model.skops", "t.parquet")
+    frame.assign(y=base.astype(str)).to_parquet("y.parquet")
+    assert "stored as texts. Say --task" in fails(2, "fit", "y.parquet", "--target", "y")
+    ok("fit", "y.parquet", "--target", "y", "--task", "regression", *SMALL, "--force")
+
+
 def test_dates_are_said_and_taken_as_days(frame, base) -> None:
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta((1000 * base).round(), unit="D")
     frame["when"], frame["a"] = days, 1.0

@@ -32,11 +32,9 @@ def test_every_table_format_gives_the_same_model(ending, table) -> None:
     assert out == ok("predict", "model.skops", "reference.csv").stdout
 
 
-def test_a_wide_text_is_read_as_a_narrow_one_is(table, monkeypatch) -> None:
-    table.to_csv("table.csv", index=False)
-    narrow = _data.read(Path("table.csv"), print).X
-    monkeypatch.setattr(_data, "WIDE", 2)
-    pd.testing.assert_frame_equal(_data.read(Path("table.csv"), print).X, narrow)
+def test_a_text_far_below_makes_texts_of_all_cells() -> None:
+    Path("long.csv").write_text("code,n\n" + "01,1\n" * 300_000 + "x,1\n", encoding="utf-8")
+    assert _data.read(Path("long.csv"), print).X["code"].unique().tolist() == ["01", "x"]
 
 
 def test_semicolons_are_understood(table) -> None:
@@ -156,6 +154,23 @@ def test_labels_are_the_values_of_the_target(target, expected) -> None:
     labels = _target.as_labels(pd.Series(target))
     assert labels.dtype.kind == expected.dtype.kind
     np.testing.assert_array_equal(labels, expected)
+
+
+def test_classes_keep_the_zeros_in_front() -> None:
+    rows = [f"{x},0{1 + x // 20}\n" for x in range(40)]
+    Path("t.csv").write_text("x,y\n" + "".join(rows), encoding="utf-8")
+    options = ("--target", "y", "--model", "linear", "--updatable", "-q", "-o", "m.skops")
+    ok("fit", "t.csv", *options)
+    assert pinvlearn.load("m.skops").classes_.tolist() == ["01", "02"]
+    result = ok("predict", "m.skops", "t.csv")
+    assert set(result.stdout.split()) <= {"prediction", "01", "02"}
+    assert "accuracy 1 on 40 rows" in result.stderr
+    Path("more.csv").write_text("x,y\n9,02\n7,10\n", encoding="utf-8")
+    ok("update", "m.skops", "more.csv", "-q")
+    Path("last.csv").write_text("x,y\n8,10\n6,10\n", encoding="utf-8")
+    ok("update", "m.skops", "last.csv", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == ["01", "02", "10"]
+    ok("report", "m.skops", "last.csv", "--out", "page.html", "-q")
 
 
 def table_with(target) -> pd.DataFrame:

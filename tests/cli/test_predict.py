@@ -56,6 +56,19 @@ def test_words_where_numbers_were_learned(table, model) -> None:
     assert "column 'a' holds 'many'" in fails(1, "predict", model, "t.csv")
 
 
+def test_a_decimal_comma_where_numbers_were_learned(table, model) -> None:
+    table.to_csv("table.csv", index=False, sep=";", decimal=",")
+    assert "say --decimal , if that is its point" in fails(1, "predict", model, "table.csv")
+    ok("predict", model, "table.csv", "--decimal", ",")
+
+
+@pytest.mark.parametrize(("name", "options"), [("prediction", ()), ("p_low", ("--proba",))])
+def test_an_id_that_is_called_like_a_prediction(name, options, table, model) -> None:
+    table.assign(**{name: "q"}).to_csv("table.csv", index=False)
+    message = fails(1, "predict", model, "table.csv", "--id", name, *options)
+    assert f"--id {name} would stand beside" in message
+
+
 def test_wrong_model_file(csv, model) -> None:
     assert "not a model file of pinvlearn" in fails(1, "predict", csv, csv)
     assert "no model file absent.skops" in fails(2, "predict", "absent.skops", csv)

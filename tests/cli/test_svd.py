@@ -69,6 +69,28 @@ def test_svd_refuses_what_it_cannot_do(rng):
     assert ".npz" in fails(2, "svd", "dense.mtx", "--out", "factors.mat")
 
 
+def test_the_index_of_a_frame_is_no_column_of_the_matrix(rng):
+    A = rng.standard_normal((6, 4))
+    pd.DataFrame(A, columns=list("abcd")).to_csv("a.csv")
+    assert "Unnamed: 0 (it has no name and counts the rows)" in ok("svd", "a.csv").stderr
+    with np.load("factors.npz") as factors:
+        np.testing.assert_allclose((factors["U"] * factors["s"]) @ factors["Vt"], A, atol=1e-12)
+
+
+def test_numbers_that_may_be_names_are_refused(rng):
+    pd.DataFrame(rng.standard_normal((6, 3))).to_csv("a.csv", index=False)
+    assert "begins with 0, 1, 2: names of columns" in fails(1, "svd", "a.csv")
+    Path("b.csv").write_text("1,0,2\n0,1,5\n")
+    assert json.loads(ok("svd", "b.csv", "--json").stdout)["rows"] == 2
+
+
+@pytest.mark.parametrize(("cell", "why"), [("q", "but for one cell 'q'"), ('"1,5"', "with ','")])
+def test_a_spoilt_column_is_not_left_out_in_silence(cell, why):
+    rows = [f"{row}.5,{row * row}.25\n" for row in range(9)]
+    Path("a.csv").write_text("a,b\n" + "".join(rows) + f"{cell},1.5\n")
+    assert f"column 'a' of a.csv holds numbers {why}" in fails(1, "svd", "a.csv")
+
+
 def test_a_failed_svd_leaves_the_old_file(rng):
     matrix_files(rng.standard_normal((6, 4)))
     ok("svd", "dense.mtx")

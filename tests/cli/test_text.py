@@ -37,6 +37,15 @@ def test_no_cell_moves_under_another_name(text, names, rows, said):
     assert all(part in note for part, note in zip(said, notes, strict=True))
 
 
+@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
+def test_names_may_hold_other_marks(text, mark):
+    name = f"size (m{''.join(sorted({',', ';', '|'} - {mark}))} net)"
+    path = text(f"{name}{mark}b\n", [f"1{mark}2", f"3{mark}4"])
+    frame = read(path, print).X
+    assert list(frame.columns) == [name, "b"]
+    assert frame["b"].tolist() == [2, 4]
+
+
 @pytest.mark.parametrize(
     "rows",
     [

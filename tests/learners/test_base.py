@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -43,6 +44,18 @@ def make(name, **options):
 
 def target(name):
     return SPECIES if name.endswith("Classifier") else LENGTHS
+
+
+@pytest.mark.parametrize("name", ["PinvClassifier", "FeatureMachineClassifier"])
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "boolean", "bool[pyarrow]"])
+def test_types_of_targets_that_have_their_own_gap(name, kind):
+    """scikit-learn makes floats of them, which know no integers beyond 2^53."""
+    whole = 2**53 + (SPECIES > 0) if "int" in kind.lower() else SPECIES > 0
+    y = pd.Series(whole, dtype=kind, index=range(150)[::-1])
+    model = getattr(pinvlearn, name)(random_state=0)
+    np.testing.assert_array_equal(model.fit(IRIS, y).classes_, np.unique(whole), strict=True)
+    with pytest.raises(ValueError, match="Input y contains NaN, first in row 3"):
+        model.fit(IRIS, y.where(np.arange(150) != 3))
 
 
 @pytest.mark.parametrize("kind", TARGETS)
@@ -424,6 +437,9 @@ class TestBadInput:
             ("PinvRegressor", {"n_jobs": 0}, ValueError, "n_jobs=0"),
             ("PinvRegressor", {"n_jobs": 1.5}, ValueError, "n_jobs=1.5"),
             ("PinvClassifier", {"class_weight": "heavy"}, ValueError, "heavy"),
+            ("PinvClassifier", {"class_weight": {0: -1.0}}, ValueError, r"class_weight\[0\]=-1.0"),
+            ("PinvClassifier", {"class_weight": {0: np.nan}}, ValueError, r"class_weight\[0\]=nan"),
+            ("ELMClassifier", {"class_weight": dict.fromkeys(range(3), 0)}, ValueError, "are zero"),
             ("RBFNetworkClassifier", {"n_kernels": 0}, ValueError, "n_kernels=0"),
             ("RBFNetworkClassifier", {"n_kernels": 2.5}, ValueError, "n_kernels=2.5"),
             ("RBFNetworkClassifier", {"n_kernels": None}, ValueError, "n_kernels=None"),
@@ -441,6 +457,34 @@ class TestBadInput:
     def test_parameters(self, name, options, error, message):
         with pytest.raises(error, match=message):
             make(name, **options).fit(IRIS, target(name))
+
+    @pytest.mark.parametrize("dtype", ["m8[s]", "M8[us]"])
+    def test_dates_are_no_numbers(self, dtype):
+        """They would be ticks of their unit, and a gap the smallest of all integers."""
+        dates = np.r_[np.array(["NaT"], dtype), np.arange(149).astype(dtype)]
+        for X in (dates[:, None], pd.DataFrame({"when": dates})):
+            with pytest.raises(TypeError, match="X holds dates or durations.*TabularInputs"):
+                make("PinvRegressor").fit(X, LENGTHS)
+            with pytest.raises(TypeError, match="X holds dates"):
+                make("PinvRegressor").fit(IRIS[:, :1], LENGTHS).predict(X)
+        for y in (dates, dates[1:].repeat(2)[:150], np.c_[dates, dates]):
+            with pytest.raises(TypeError, match="y holds dates or durations"):
+                make("PinvRegressor").fit(IRIS, y)
+            with pytest.raises(TypeError, match="y holds dates or durations"):
+                make("PinvRegressor").partial_fit(IRIS, y)
+
+    @pytest.mark.parametrize("cell", ["red", pd.Timestamp("2024-12-31"), (1, 2)], ids=str)
+    def test_a_column_without_numbers_is_named_and_what_takes_it(self, cell):
+        table = pd.DataFrame(IRIS).rename(columns=str).astype({"2": object})
+        model = make("ELMRegressor").fit(table, LENGTHS)
+        table.at[7, "2"] = cell
+        for call in (model.predict, lambda X: clone(model).fit(X, LENGTHS)):
+            with pytest.raises((TypeError, ValueError), match="column '2' of X.*TabularInputs"):
+                call(table)
+
+    def test_weights_of_classes_in_blocks(self):
+        with pytest.raises(ValueError, match=r"class_weight\[1\]=-1"):
+            make("ELMClassifier", class_weight={1: -1}).partial_fit(IRIS, SPECIES)
 
     def test_weights_of_rows(self):
         with pytest.raises(ValueError, match=r"(?i)negative"):

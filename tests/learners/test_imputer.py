@@ -313,6 +313,12 @@ def test_mixed_frames_keep_types_and_known_cells(mixed):
     pd.testing.assert_frame_equal(model.transform(gappy), filled)
 
 
+def test_cells_of_several_values_are_left_alone(mixed):
+    mixed["several"] = [[1, 2]] * len(mixed)
+    filled = SVDImputer(random_state=0).fit_transform(mixed)
+    assert filled["several"].tolist() == [[1, 2]] * len(mixed)
+
+
 def test_integers_stay_within_their_range(mixed):
     gappy = with_gaps(mixed)
     gappy.loc[1000, "number"] = 100.0

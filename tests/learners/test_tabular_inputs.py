@@ -200,6 +200,69 @@ def test_a_text_where_numbers_were_is_refused_by_name():
         TabularInputs().fit(frame()).transform(table)
 
 
+@pytest.mark.parametrize("unit", ["datetime64[us]", "timedelta64[us]"])
+def test_dates_where_numbers_were_are_refused_by_name(unit):
+    inputs = TabularInputs().fit(frame())
+    later = frame().assign(age=pd.Series(np.arange(40), dtype="int64").astype(unit))
+    with pytest.raises(ValueError, match="column 'age' holds numbers in the training table; here"):
+        inputs.transform(later)
+
+
+def test_texts_where_dates_were_say_dates_or_are_refused():
+    table = frame()
+    inputs = TabularInputs().fit(table)
+    expected = inputs.transform(table)
+    texts = table.assign(since=table["since"].dt.strftime("%Y-%m-%d"))
+    np.testing.assert_array_equal(inputs.transform(texts), expected)
+    with pytest.raises(ValueError, match="column 'since' holds dates in the training table"):
+        inputs.transform(table.assign(since="3"))
+
+
+@pytest.mark.parametrize("kind", ["dates", "durations", "truths"])
+def test_a_column_of_gaps_where_others_were(kind):
+    since = frame()["since"]
+    column = {"dates": since, "durations": since - since[0], "truths": frame()["member"]}[kind]
+    inputs = TabularInputs().fit(pd.DataFrame({"a": np.arange(40.0), "b": column}))
+    for gaps in (None, np.nan, pd.NaT):
+        later = inputs.transform(pd.DataFrame({"a": np.arange(4.0), "b": [gaps] * 4}))
+        assert np.isfinite(later).all()
+        assert (later[:, 2:] == later[0, 2:]).all()
+
+
+def test_dates_of_a_time_zone_as_objects():
+    aware = pd.Series(pd.date_range("2020-01-01", periods=30, freq="7h", tz="Asia/Tokyo"))
+    one, other = (pd.DataFrame({"when": aware.astype(kind)}) for kind in (aware.dtype, object))
+    expected = TabularInputs().fit(one).transform(one)
+    np.testing.assert_array_equal(TabularInputs().fit(other).transform(other), expected)
+
+
+def test_truth_values_and_their_numbers_are_the_same_levels():
+    truths = np.arange(40) % 3 == 0
+    table = pd.DataFrame({"a": np.arange(40.0), "b": truths})
+    inputs = TabularInputs().fit(table)
+    expected = inputs.transform(table)
+    for kind in (np.int64, np.float64, np.int8):
+        np.testing.assert_array_equal(inputs.transform(table.astype({"b": kind})), expected)
+    numbers = table.astype({"b": np.int64}).astype({"b": "category"})
+    np.testing.assert_array_equal(TabularInputs().fit(numbers).transform(table), expected)
+    mixed = pd.DataFrame({"b": ["True", "False", "unknown"] * 5})
+    assert not TabularInputs().fit(mixed).transform(pd.DataFrame({"b": ["1"]})).any()
+
+
+def test_dates_as_categories_in_any_unit():
+    dates = pd.Series(pd.date_range("2020-01-01", periods=3).repeat(9)).astype("datetime64[s]")
+    table = pd.DataFrame({"b": dates})
+    inputs = TabularInputs(categorical_features=["b"]).fit(table)
+    finer = pd.DataFrame({"b": dates.astype("datetime64[ns]")})
+    np.testing.assert_array_equal(inputs.transform(finer), inputs.transform(table))
+
+
+def test_an_integer_beyond_all_floats_is_refused_by_name():
+    column = pd.Series([10**400, 1, 2], dtype=object)
+    with pytest.raises(ValueError, match="column 'a' holds an integer beyond"):
+        TabularInputs().fit(pd.DataFrame({"a": column}))
+
+
 def test_numbers_where_levels_were_are_levels():
     table = pd.DataFrame({"code": ["1", "2", "1", "2"]})
     inputs = TabularInputs().fit(table)
@@ -297,8 +360,9 @@ def test_columns_of_one_name_are_refused():
 def test_rows_that_are_not_there_yet_and_cells_that_hold_several_values():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3, 5, 1]})
-    with pytest.raises(TypeError, match="LazyFrame.*X.collect"):
-        TabularInputs().fit(frame.lazy())
+    for model in (TabularInputs(), pinvlearn.FastPCA(), pinvlearn.PinvRegressor()):
+        with pytest.raises(TypeError, match="LazyFrame.*X.collect"):
+            model.fit(frame.lazy(), [1.0, 2.0, 3.0])
     with pytest.raises(TypeError, match="column 's' holds Struct"):
         TabularInputs().fit(frame.with_columns(polars.struct("a", "b").alias("s")))
 

@@ -14,7 +14,12 @@ from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.transfer import device_like, sent
 from pinvlearn._validation.homes import following
 from pinvlearn._validation.magnitudes import check_finite, check_magnitude
-from pinvlearn._validation.rows import FLOATS, check_weights, checked_by_sklearn
+from pinvlearn._validation.rows import (
+    FLOATS,
+    check_no_dates,
+    check_weights,
+    checked_by_sklearn,
+)
 from pinvlearn.summaries import Schema
 
 
@@ -106,6 +111,7 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
         shape = "(n,)" if schema.one_target else f"(n, {schema.n_targets})"
         raise ValueError(f"y has shape {y.shape}; {shape} was expected, as in the first block.")
     if schema.task == "targets":
+        check_no_dates(y, f"{where}y")
         y = np.asarray(y, dtype=np.float64, like=home(y))
         check_finite(y, None, "y", where)
     return y

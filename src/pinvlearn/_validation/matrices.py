@@ -46,7 +46,7 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         raise TypeError(f"{name} is complex; only real matrices are supported.")
     if entries.dtype.kind not in "fiub":
         try:
-            if is_sparse(A):
+            if is_sparse(A) or entries.dtype.kind in "mM":  # NumPy would count ticks
                 raise TypeError
             A = entries = entries.astype(np.float64)
         except (TypeError, ValueError) as failure:

@@ -31,6 +31,7 @@ FLOATS = (np.float64, np.float32)
 
 def check_in_memory(X: Any) -> None:
     """Refuse what an engine holds: `fit` would gather all of it in this process, silently."""
+    _check_collected(X)
     library = library_of(X)
     calls = {
         "dask": "pinvlearn.dask.fit(estimator, X, y)",
@@ -41,9 +42,82 @@ def check_in_memory(X: Any) -> None:
         raise TypeError(f"X is a {library} {type(X).__name__}. Use {calls[library]} instead.")
 
 
+def _check_collected(X: Any) -> None:
+    if library_of(X) == "polars" and type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame, whose rows are not there yet; give X.collect().")
+
+
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
     """Record the names of a frame's columns in a new fit, or compare them with those of the fit."""
     validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
+
+
+def check_no_dates(values: Any, name: str) -> None:
+    """Refuse dates and durations: as numbers they are ticks of some unit, and a gap is one too."""
+    kinds = getattr(values, "dtypes", None)  # of a frame
+    for kind in {getattr(values, "dtype", None)} if kinds is None else {*kinds}:
+        temporal = getattr(kind, "is_temporal", bool)  # of polars
+        if getattr(kind, "kind", None) in ("m", "M") or temporal():
+            raise TypeError(
+                f"{name} holds dates or durations ({kind}); numbers are needed. Give days since a "
+                f"date{', or make them by TabularInputs' if name == 'X' else ''}."
+            )
+
+
+def known_targets(y: Any) -> Any:
+    """Targets of a frame's column, none of which may be missing.
+
+    Of integers and truth values of the types that have their own gaps scikit-learn would make
+    floats, so that classes beyond 2^53 fall together.
+    """
+    if not hasattr(y, "isna") or np.ndim(y) != 1:
+        return y
+    gaps = np.flatnonzero(y.isna())
+    if len(gaps):
+        raise ValueError(
+            f"Input y contains NaN, first in row {gaps[0]}. Leave out rows whose target is not "
+            "known."
+        )
+    plain = getattr(y.dtype, "numpy_dtype", None)
+    return y if plain is None or plain.kind not in "iub" else y.to_numpy(dtype=plain)
+
+
+def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """scikit-learn's checks; what is no number in a frame is named, and what takes it."""
+    _check_collected(X)
+    check_no_dates(X, "X")
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except (TypeError, ValueError) as error:
+        found = _no_number(X)
+        if found is None:
+            raise
+        name, value = found
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(
+            f"column {name!r} of X holds {value!r}, and {type(estimator).__name__} takes numbers "
+            "alone. TabularInputs makes numbers of texts, categories and dates; "
+            "FeatureMachineClassifier and FeatureMachineRegressor take such tables as they are."
+        ) from error
+
+
+def _no_number(X: Any) -> tuple[Any, Any] | None:
+    """Column and value of the first cell of a frame that no float can hold."""
+    if not hasattr(X, "iloc") and not hasattr(X, "with_columns"):  # pandas, polars
+        return None
+    for name in X.columns:
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            cells = np.asarray(X[name], dtype=object).ravel()
+            return name, next((cell for cell in cells if not _is_float(cell)), None)
+    return None
+
+
+def _is_float(cell: Any) -> bool:
+    try:
+        return np.array(cell, dtype=np.float64).ndim == 0
+    except (TypeError, ValueError):
+        return False
 
 
 def checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> Any:
@@ -56,7 +130,7 @@ def checked_by_sklearn(estimator: Any, X: Any, dtype: Any, **options: Any) -> An
     elsewhere = taken_as_is(X)
     if elsewhere and not getattr(estimator, "_runs_on_devices", False):
         check_on_host(type(estimator).__name__, X)
-    X = validate_data(estimator, X, dtype=None if elsewhere else dtype, **options)
+    X = _validated(estimator, X, dtype=None if elsewhere else dtype, **options)
     if not elsewhere:
         return X
     X = real(on_device(X), "X")
@@ -109,11 +183,10 @@ def check_rows_and_targets(
     check_library(X, y)
     if taken_as_is(X):
         return _rows_and_targets_elsewhere(estimator, X, y, dtype)
-    y = following(y, X)
-    X, y = validate_data(
+    X, y = _validated(
         estimator,
         X,
-        y,
+        known_targets(following(y, X)),
         accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
         dtype=dtype,
         multi_output=True,

@@ -15,7 +15,7 @@ from pinvlearn.cli._kinds import (
     COUNTS,
     OTHER_DATES,
     Kind,
-    is_id_name,
+    as_text,
     is_iso_date,
     kind_of_integers,
     kind_of_texts,
@@ -29,6 +29,9 @@ REMEMBERED = "recipe_"
 
 _IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)?")
 """Dates of which day and month are two numbers, in either order, before the year."""
+
+NO_COLUMN = "it has no name and counts the rows"
+"""Why an index is left out."""
 
 FEW_ROWS = 10
 """Tables with fewer rows have no text that looks like an id: hardly anything repeats in them."""
@@ -93,24 +96,27 @@ def arrange(
 ) -> tuple[pd.DataFrame, Recipe]:
     """Leave out what is no input, turn dates into days, and say so."""
     left = {name: "as asked" for name in wish.drop} | {name: "carried along" for name in wish.ids}
-    dates, looks = list(wish.dates), {}
+    dates, looks, texts = list(wish.dates), {}, []
     for name in frame.columns[~_plain_numbers(frame)]:
         if name in left or name in wish.dates or name in wish.categorical:
             continue
         if _holds_several(frame[name]):
             left[name] = "its cells hold several values each"
             continue
-        kind = _kind(str(name), frame[name], reading.decimal)
+        kind = kind_of_column(str(name), frame[name], reading.decimal)
         if kind.word == "date":
             dates.append(name)
-        elif kind.word == "id" and kind.why == COUNTS and _unnamed(str(name)):
-            left[name] = "it has no name and counts the rows"
-        elif kind.word == "id":
-            looks[name] = kind.why
-        elif kind.word == "text":
+        elif is_index(str(name), kind):
+            left[name] = NO_COLUMN
+        elif pd.api.types.is_numeric_dtype(frame[name]):
+            if kind.word == "id":
+                looks[name] = kind.why
+        elif kind.word in ("number", "integer", "id", "text"):
             unique = frame[name].nunique() * 2 > frame[name].count() >= FEW_ROWS
             if kind.remedy:
                 _speak_of_spoilt(str(name), kind, unique, note)
+            elif unique and kind.word in ("number", "integer"):
+                texts.append(name)
             elif unique:
                 keeps = "--date" if kind.why == OTHER_DATES else "--categorical"
                 left[name] = f"{kind.why}; {keeps} keeps it"
@@ -119,6 +125,9 @@ def arrange(
     if looks:
         shown = listed(f"{name} ({why})" for name, why in looks.items())
         note(f"used as numbers, but look like ids: {shown}; --drop or --id leaves them out")
+    if texts:
+        note(f"taken as numbers, which are stored as texts: {listed(texts)}")
+        frame = frame.assign(**{name: pd.to_numeric(frame[name]) for name in texts})
     if dates:
         note(f"dates, taken as days since 1970: {listed(dates)}")
     recipe = Recipe(
@@ -149,7 +158,7 @@ def _speak_of_spoilt(name: str, kind: Kind, unique: bool, note: Note) -> None:
     note(f"column {name} holds {kind.why}, and is taken as categories for that. {kind.remedy}")
 
 
-def _kind(name: str, column: pd.Series, decimal: str) -> Kind:
+def kind_of_column(name: str, column: pd.Series, decimal: str) -> Kind:
     """What a column holds, from its type and, for texts, its cells."""
     known = column.dropna()
     if pd.api.types.is_datetime64_any_dtype(column) or _holds_dates(known):
@@ -182,8 +191,10 @@ def _holds_several(column: pd.Series) -> bool:
     )
 
 
-def _unnamed(name: str) -> bool:
-    return is_id_name(name) and (not name.strip() or name.startswith(("Unnamed: ", "__index")))
+def is_index(name: str, kind: Kind) -> bool:
+    """Whether a column is the number of the row, as pandas writes it beside the others."""
+    unnamed = not name.strip() or name.startswith(("Unnamed: ", "__index"))
+    return unnamed and kind.word == "id" and kind.why == COUNTS
 
 
 def _day_first(column: pd.Series) -> bool:
@@ -252,11 +263,3 @@ def _days(column: pd.Series, day_first: bool) -> pd.Series:
         ) from error
     since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
     return since.astype(float).where(known, np.nan)
-
-
-def as_text(cell: Any) -> Any:
-    """A cell as the text of a category; a whole number read as 7.0 (for want of others) is 7."""
-    if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
-        return np.nan
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
-    return str(int(cell)) if whole else str(cell)

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._columns import Recipe, as_text, recipe_of
+from pinvlearn.cli._columns import Recipe, recipe_of
 from pinvlearn.cli._data import READERS, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
-from pinvlearn.cli._kinds import MISSING
+from pinvlearn.cli._kinds import MISSING, as_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
 from pinvlearn.cli._text import opened_text, table

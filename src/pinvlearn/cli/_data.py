@@ -20,7 +20,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import is_number
+from pinvlearn.cli._kinds import as_level, is_number
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -30,9 +30,6 @@ OWN_TARGET = "y"
 """What the target of a LIBSVM or ``.npz`` file is called."""
 
 LARGEST = 1e150
-
-WIDE = 1000
-"""Columns from which a text is read at once."""
 
 DENSE_FROM = 0.25
 """Share of non-zeros from which data stored as sparse is treated as a table."""
@@ -122,9 +119,10 @@ def _numbers(column: pd.Series) -> pd.Series:
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
         said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
+        with_comma = ", say --decimal , if that is its point" * is_number(str(first), ",")
         raise UserError(
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
-            "column, or leave the cell empty."
+            f"column{with_comma}, or leave the cell empty."
         )
     check_squares(values, f"column {column.name!r}")
     return values
@@ -142,10 +140,7 @@ def check_squares(values: Any, what: str) -> None:
 
 
 def _categories(column: pd.Series) -> pd.Series:
-    texts = [
-        np.nan if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)
-    ]
-    return pd.Series(texts, index=column.index, dtype=object)
+    return pd.Series([as_level(cell) for cell in column], index=column.index, dtype=object)
 
 
 def _read_text(where: Source, note: Note) -> Data:
@@ -158,9 +153,6 @@ def _read_text(where: Source, note: Note) -> Data:
         note,
         decimal=where.reading.decimal,
         na_values=["?", *where.reading.missing],
-        # A million cells at a time are few rows of a wide table, and each of its columns would be
-        # put together from as many pieces.
-        low_memory=header.count(mark) < WIDE,
     )
     _note_names(header, mark, where.reading.decimal, note)
     return Data(frame)
@@ -172,8 +164,15 @@ def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
-    whole = table(data.source, text, mark, dtype=str, keep_default_na=False)
-    return whole[list(names)]
+    found = table(
+        data.source,
+        text,
+        mark,
+        dtype=str,
+        keep_default_na=False,
+        usecols=lambda name: name.strip() in names,
+    )
+    return found[list(names)]
 
 
 def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pinvlearn.learners._mixed import MOST_LEVELS, ROWS_PER_LEVEL
 
@@ -30,6 +31,9 @@ DIGITS = 6
 COUNTS = "integers that count the rows"
 
 OTHER_DATES = "dates that are not written as 2024-12-31"
+
+TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
+"""How else truth values are written that pandas reads as such."""
 
 _WHOLE = re.compile(r"[-+]?\d+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -70,22 +74,30 @@ def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") ->
     if all(_OTHER_DATE.fullmatch(cell) for cell in said):
         return Kind("text", OTHER_DATES)
     levels = kind_of_levels(said)
-    return _kind_of_spoilt(others, len(said), decimal, levels) or levels
+    return _kind_of_spoilt(said, others, decimal, levels) or levels
 
 
-def _kind_of_spoilt(others: Sequence[str], n: int, decimal: str, levels: Kind) -> Kind | None:
+def _kind_of_spoilt(
+    said: Sequence[str], others: Sequence[str], decimal: str, levels: Kind
+) -> Kind | None:
     """Numbers written in another way, or among few texts, or among many that are one and the same.
 
     The last may be a category, if few levels repeat.
     """
     mark = "," if decimal == "." else "."
-    grouped = re.compile(
-        rf"[-+]?(?:\d*\{mark}\d+|\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?)(?:[eE][-+]?\d+)?"
-    )
-    if all(grouped.fullmatch(cell) for cell in others):
+    grouped = re.compile(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?")
+    pointed = re.compile(rf"[-+]?\d*\{mark}\d+(?:[eE][-+]?\d+)?")
+    if all(grouped.fullmatch(cell) or pointed.fullmatch(cell) for cell in others):
+        thousands = all(grouped.fullmatch(cell) for cell in others) and (
+            any(decimal in cell for cell in said) or any(cell.count(mark) > 1 for cell in others)
+        )
         remedy = f"Say with --decimal {mark} that it is the decimal point, or leave it out"
-        return Kind("text", f"numbers with {mark!r}, as {others[0]!r}", remedy=remedy)
-    few = len(others) <= max(1, FEW_BAD * n)
+        return Kind(
+            "text",
+            f"numbers with {mark!r}, as {others[0]!r}",
+            remedy="It marks thousands: leave it out" if thousands else remedy,
+        )
+    n, few = len(said), len(others) <= max(1, FEW_BAD * len(said))
     same = len(set(others)) == 1 and levels.word == "text"
     if 2 * len(others) >= n or not (few or same):
         return None
@@ -124,6 +136,11 @@ def is_number(cell: str, decimal: str = ".") -> bool:
     return _NUMBER.fullmatch(plain) is not None
 
 
+def is_code(cell: str) -> bool:
+    """Whether it is digits with a zero in front, which a number would lose."""
+    return _CODE.fullmatch(cell.strip()) is not None
+
+
 def is_id_name(name: str) -> bool:
     """Whether a column is called like an id, or not at all."""
     return not name.strip() or name.startswith("Unnamed: ") or _ID_NAME.search(name) is not None
@@ -141,7 +158,7 @@ def is_iso_date(cell: str) -> bool:
 
 
 def _kind_of_numbers(name: str, plain: Sequence[str]) -> Kind:
-    if any(_CODE.fullmatch(cell) for cell in plain):
+    if any(is_code(cell) for cell in plain):
         kind = kind_of_levels(plain)
         return Kind(kind.word, "digits with leading zeros")
     if all(_WHOLE.fullmatch(cell) for cell in plain):
@@ -164,3 +181,26 @@ def written(value: float, kind: Kind, decimal: str = ".") -> str:
     if float(text) == 0.0:
         text = text.lstrip("-")
     return text if decimal == "." else text.replace(".", decimal)
+
+
+def as_text(cell: Any) -> Any:
+    """A cell as text; a whole number read as 7.0 (for want of others) is 7."""
+    if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
+        return np.nan
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
+    return str(int(cell)) if whole else str(cell)
+
+
+def as_level(cell: Any) -> Any:
+    """A cell as the level of a category, the same whoever has written it.
+
+    7.0 is 7, since programs write so where a column has gaps, and true is True; 007 is not 7.
+    """
+    text = as_text(cell)
+    if not isinstance(text, str):
+        return text
+    text = text.strip()
+    whole, point, fraction = text.partition(".")
+    if point and not fraction.strip("0") and whole.lstrip("+-").isdecimal():
+        return whole
+    return TRUTHS.get(text, text)

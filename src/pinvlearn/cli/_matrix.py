@@ -13,6 +13,7 @@ from scipy.io import mmread
 
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
+from pinvlearn.cli._columns import NO_COLUMN, is_index, kind_of_column
 from pinvlearn.cli._data import CHECK, listed, no_rows, parquet_frame
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import is_number
@@ -50,9 +51,15 @@ def _from_npy(where: Source, note: Note) -> Any:
 def _from_text(where: Source, note: Note) -> Any:
     """Numbers, below a line of names or not; columns of text are left out and said."""
     text, first, mark = opened_text(where)
-    cells = next(csv.reader([first], delimiter=mark), [])
+    cells = [cell.strip() for cell in next(csv.reader([first], delimiter=mark), [])]
+    if len(cells) > 1 and cells == [str(column) for column in range(len(cells))]:
+        raise UserError(
+            f"{where.name} begins with {listed(cells, 4)}: names of columns, as pandas writes them "
+            "for want of others, or a row? Put a line of names such as c0, c1 above a row, or in "
+            "the place of numbers that are none."
+        )
     decimal = where.reading.decimal
-    named = any(not is_number(cell.strip(), decimal) for cell in cells)
+    named = any(not is_number(cell, decimal) for cell in cells)
     frame = table(
         where,
         text,
@@ -64,22 +71,31 @@ def _from_text(where: Source, note: Note) -> Any:
     )
     if not named:
         note("the first line holds numbers, so there are no names of columns")
-    return _numbers(frame, where.name, note)
+    return _numbers(frame, where, note)
 
 
 def _from_parquet(where: Source, note: Note) -> Any:
-    return _numbers(parquet_frame(where), where.name, note)
+    return _numbers(parquet_frame(where), where, note)
 
 
-def _numbers(frame: pd.DataFrame, name: str, note: Note) -> Any:
+def _numbers(frame: pd.DataFrame, where: Source, note: Note) -> Any:
+    name = where.name
     if not len(frame):
         raise no_rows(name)
     numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
     others = [c for c in frame.columns if c not in numbers]
     if not numbers:
         raise UserError(f"{name} has no column of numbers; it holds {listed(others)}.")
+    for column in others:
+        kind = kind_of_column(column, frame[column], where.reading.decimal)
+        if kind.remedy:
+            raise UserError(f"column {column!r} of {name} holds {kind.why}. {kind.remedy}.")
     if others:
         note(f"left out, as they hold no numbers: {listed(others)}")
+    first, *more = numbers
+    if more and is_index(first, kind_of_column(first, frame[first], where.reading.decimal)):
+        note(f"left out: {first} ({NO_COLUMN})")
+        numbers = more
     matrix = frame[numbers].to_numpy(dtype=float, na_value=np.nan)
     gaps = int(np.isnan(matrix).sum())
     if gaps:

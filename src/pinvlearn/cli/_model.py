@@ -10,10 +10,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
+from pinvlearn.cli._columns import recipe_of
 from pinvlearn.cli._data import DENSE_FROM, Data, listed, tidy
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_word
 from pinvlearn.cli._output import Note
+from pinvlearn.cli._sources import Reading
 from pinvlearn.features.columns import PreparedLevels
 from pinvlearn.learners._tables import LEVEL
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
@@ -204,6 +206,14 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
     return frame
 
 
+def reading_for(model: Any, reading: Reading) -> Reading:
+    """Text as `fit` has read it: the same marks of gaps, and categories as they are written.
+
+    Cells of a category may all be numbers in the rows to predict: 01, which would be read as 1.
+    """
+    return reading.also(recipe_of(model).missing, _levels(model))
+
+
 def leave_one_out(learner: Any, y: Any) -> dict[str, float]:
     """The leave-one-out score of a fitted learner, corrected for its choices: accuracy or R²."""
     if isinstance(learner, FastPIClassifier):
@@ -234,10 +244,10 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 def _levels(model: Any) -> dict[str, set[str]]:
     """The levels of each column of categories that a loaded model has learned from."""
-    inputs = model.steps[0][1] if isinstance(model, Pipeline) else None
-    if not isinstance(inputs, TabularInputs):
+    inputs = model.steps[0][1] if isinstance(model, Pipeline) else getattr(model, "inputs_", None)
+    names = getattr(inputs, "feature_names_in_", None)
+    if not isinstance(inputs, TabularInputs) or names is None:
         return {}
-    names = inputs.feature_names_in_
     known: dict[str, set[str]] = {
         name: set() for name, kind in zip(names, inputs.kinds_, strict=True) if kind == LEVEL
     }

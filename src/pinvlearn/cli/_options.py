@@ -33,11 +33,16 @@ Force = Annotated[bool, typer.Option("--force", help="Write over a model of anot
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 
 
-def as_read(encoding: str | None, decimal: str, missing: Iterable[str] | None) -> Reading:
+def as_read(
+    encoding: str | None,
+    decimal: str,
+    missing: Iterable[str] | None,
+    categorical: Iterable[str] | None = None,
+) -> Reading:
     """How text is written, as options say."""
     if decimal not in (".", ","):
         raise UserError(f"--decimal is {decimal!r}; give . or ,", USAGE)
-    return Reading(encoding, decimal, tuple(missing or ()))
+    return Reading(encoding, decimal, tuple(missing or ()), tuple(categorical or ()))
 
 
 def check_columns(option: str, wanted: Iterable[str], there: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from pinvlearn.cli._data import OWN_TARGET, Data, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_columns
 from pinvlearn.cli._output import Note
-from pinvlearn.cli._target import as_labels, as_quantities
+from pinvlearn.cli._target import as_quantities, labels_of
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,19 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
         absent = [name for name in recipe.ids if name not in data.X]
         if absent:
             note(f"the data lacks the ids that fit has named: {', '.join(absent)}")
+        twice = [name for name in there if name in _names(model, beside)]
+        if twice:
+            raise UserError(
+                f"--id {twice[0]} would stand beside a column of the predictions that is called "
+                "so too. Rename it, or leave it out."
+            )
         ids = texts_of(data, there)
         inputs = Data(recipe.prepared(data.X), data.y)
     elif beside.ids:
         raise UserError("--id names a column; sparse data has none.", USAGE)
     X = _model.inputs_for(model, inputs, note)
     if X.shape[0] == 0:
-        return _nothing(model, beside, ids)
+        return pd.DataFrame(columns=[*ids.columns, *_names(model, beside)])
     if beside.top is not None or _labels.predicts_labels(model):
         return pd.concat([ids, _labels.top_labels(model, X, beside.top)], axis=1)
     found = pd.DataFrame({"prediction": model.predict(X)})
@@ -77,11 +83,11 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
     return pd.concat([ids, found], axis=1)
 
 
-def _nothing(model: Any, beside: Beside, ids: pd.DataFrame) -> pd.DataFrame:
+def _names(model: Any, beside: Beside) -> list[str]:
+    """Of the columns of predictions."""
     names = ["prediction"]
     names += ["low", "high"] if beside.interval is not None else []
-    names += [f"p_{label}" for label in model.classes_] if beside.proba else []
-    return pd.DataFrame(columns=[*ids.columns, *names])
+    return names + ([f"p_{label}" for label in model.classes_] if beside.proba else [])
 
 
 def _note_score(model: Any, target: str | None, data: Data, found: Any, note: Note) -> None:
@@ -98,7 +104,8 @@ def _note_score(model: Any, target: str | None, data: Data, found: Any, note: No
         return
     y, found = y[known], found[known]
     if hasattr(model, "classes_"):
-        right = np.mean(as_labels(y, least=1).astype(str) == found.astype(str))
+        labels = labels_of(data, y, least=1, like=model.classes_)
+        right = np.mean(labels.astype(str) == found.astype(str))
         note(f"accuracy {right:.4g} on {len(y)} rows, by {name}")
         return
     truth = as_quantities(y)

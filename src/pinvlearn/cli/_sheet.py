@@ -100,8 +100,7 @@ def read_sheet(source: Source) -> Sheet:
     """The cells of delimited text."""
     text = source.text()
     whole = text.whole
-    first = re.search(r"[^\r\n]+", whole[text.start :])
-    mark = delimiter(first.group() if first else "", source.suffix, source.reading)
+    mark = delimiter(whole, source.suffix, source.reading)
     outside = re.escape(mark)
     blank = " " if mark == "\t" else " \t"
     # A field in quotes that goes on after them is one without quotes.

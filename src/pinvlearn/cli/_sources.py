@@ -4,6 +4,7 @@ import codecs
 import gzip
 import hashlib
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterable
@@ -29,15 +30,19 @@ BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 @dataclass(frozen=True)
 class Reading:
     """How text is written: its encoding, UTF-8 unless a mark at the start says other, its decimal
-    point, and what else stands for a missing value."""
+    point, and what else stands for a missing value.
+
+    The columns that `texts` names stay as they are written, whatever their cells look like.
+    """
 
     encoding: str | None = None
     decimal: str = "."
     missing: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
-    def also(self, missing: Iterable[str]) -> "Reading":
-        """The same with more marks of missing values."""
-        return replace(self, missing=(*self.missing, *missing))
+    def also(self, missing: Iterable[str], texts: Iterable[str]) -> "Reading":
+        """The same with more marks of missing values, and more columns of texts."""
+        return replace(self, missing=(*self.missing, *missing), texts=(*self.texts, *texts))
 
 
 AS_USUAL = Reading()
@@ -157,10 +162,18 @@ def _codec(wanted: str | None, raw: bytes) -> str:
     return {"utf-8-sig": "utf-8", "utf-16": marked or "utf-16-le"}.get(name, name)
 
 
-def delimiter(header: str, suffix: str, reading: Reading = AS_USUAL) -> str:
-    """What separates the names of a first line."""
+def delimiter(text: str, suffix: str, reading: Reading = AS_USUAL) -> str:
+    """What separates the names of a first line.
+
+    Of several marks in it that is the one which the next line has as often, if any: the names
+    "size (m, net);price" have two.
+    """
     if suffix == ".tsv":
         return "\t"
-    plain = "".join(header.split('"')[::2])  # what is within quotes does not count
+    lines = (found.group() for found in re.finditer(r"[^\r\n]*\S[^\r\n]*", text))
+    # what is within quotes does not count
+    header, row = ("".join(next(lines, "").split('"')[::2]) for _ in range(2))
     order = (";", ",", "\t", "|") if reading.decimal == "," else (",", ";", "\t", "|")
-    return next((mark for mark in order if mark in plain), ",")
+    there = [mark for mark in order if mark in header]
+    alike = [mark for mark in there if header.count(mark) == row.count(mark)]
+    return next(iter((*alike, *there)), ",")

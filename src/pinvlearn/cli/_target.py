@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from pinvlearn.cli._data import OWN_TARGET, Data, check_squares, listed, read
+from pinvlearn.cli._data import OWN_TARGET, Data, check_squares, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
-from pinvlearn.cli._kinds import kind_of_levels, kind_of_texts
+from pinvlearn.cli._kinds import is_code, kind_of_levels, kind_of_texts
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source
 
@@ -50,7 +50,7 @@ def learning_data(
         _check_numbers(y, target or OWN_TARGET, reading)
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
-    y = as_labels(y) if task == "classification" else as_quantities(y)
+    y = labels_of(data, y) if task == "classification" else as_quantities(y)
     return Learning(X, y, task, target or OWN_TARGET, data.source)
 
 
@@ -60,10 +60,18 @@ def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
         return
     cells = [str(cell) for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
-    if kind.remedy and kind_of_levels(cells).word == "text":
+    if kind_of_levels(cells).word != "text":
+        return
+    if kind.remedy:
         raise UserError(
             f"the target {target!r} holds {kind.why}. {kind.remedy}; --task classification takes "
             "it as it is."
+        )
+    if kind.word in ("number", "integer"):
+        raise UserError(
+            f"the target {target!r} holds numbers that are stored as texts. Say --task regression, "
+            "or --task classification.",
+            USAGE,
         )
 
 
@@ -113,6 +121,18 @@ def infer_task(y: pd.Series) -> tuple[Task, str]:
     if distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(y) or distinct <= 2:
         return "classification", f"the target takes {distinct} whole values"
     return "regression", f"the target takes {distinct} different whole values"
+
+
+def labels_of(
+    data: Data, y: pd.Series, *, least: int = 2, like: Any = None
+) -> np.ndarray[Any, Any]:
+    """Class labels of a file, as `as_labels` has them, but for zeros in front: 007 is not 7."""
+    numbers = pd.api.types.is_integer_dtype(y) or pd.api.types.is_float_dtype(y)
+    if numbers and y.name is not None and (like is None or like.dtype.kind in "US"):
+        written = texts_of(data, [y.name])[y.name].loc[y.index]
+        if any(isinstance(cell, str) and is_code(cell) for cell in written):
+            y = written.str.strip()
+    return as_labels(y, least=least, like=like)
 
 
 def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[Any, Any]:

@@ -17,7 +17,7 @@ def opened_text(where: Source) -> tuple[str, str, str]:
     """Text, its first line, and what separates its cells."""
     text = where.text().whole.lstrip("\ufeff")
     header = next((line for line in text.splitlines() if line.strip()), "")
-    return text, header, delimiter(header, where.suffix, where.reading)
+    return text, header, delimiter(text, where.suffix, where.reading)
 
 
 def table(where: Source, text: str, mark: str, note: Note | None = None, **options: Any) -> Any:
@@ -29,7 +29,8 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
     follows a delimiter at the end of the row.
     """
     rows = _rows(text, mark)
-    names, first = len(next(rows, (0, []))[1]), next(rows, (0, []))
+    header, first = next(rows, (0, []))[1], next(rows, (0, []))
+    names = len(header)
     if len(first[1]) > names:
         every = [first, *rows]
         if any(len(cells) != names + 1 for _, cells in every):
@@ -42,6 +43,13 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
             options["index_col"] = False
         elif note is not None:
             note("rows have one field more than the header: the first is taken for their names")
+    texts = where.reading.texts
+    spaced = [name for name in header if name.strip() in texts]  # to pandas spaces are of a name
+    options = {"dtype": dict.fromkeys((*texts, *spaced), str)} | options
+    if "engine" not in options:
+        # Else pandas tells the types of some rows at a time, and of a column of 01, 02 and far
+        # below x the first rows would be 1 and 2.
+        options["low_memory"] = False
     frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame.reset_index(drop=True)

@@ -19,7 +19,7 @@ from pinvlearn.cli._data import (
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._model import inputs_for, take_rows
 from pinvlearn.cli._output import Note
-from pinvlearn.cli._target import as_labels, as_quantities, split_target
+from pinvlearn.cli._target import as_quantities, labels_of, split_target
 from pinvlearn.learners._ledger import mark_prepared
 from pinvlearn.learners.kernel_elm import KernelELMClassifier, KernelELMRegressor
 from pinvlearn.persistence import load
@@ -159,7 +159,7 @@ class NewRows:
         table, y = split_target(data, target or target_of(fitted, data), note, least=1)
         X = inputs_for(fitted, Data(recipe_of(fitted).prepared(table)), note)
         classes = getattr(learner, "classes_", None)
-        y = as_quantities(y) if classes is None else as_labels(y, least=1, like=classes)
+        y = as_quantities(y) if classes is None else labels_of(data, y, least=1, like=classes)
         return cls(fitted, path, learner, X, y)
 
     def summary(self, source: str) -> Any:

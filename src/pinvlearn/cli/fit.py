@@ -221,7 +221,7 @@ def fit(
         target,
         task,
         output.note,
-        reading=as_read(encoding, decimal, missing),
+        reading=as_read(encoding, decimal, missing, categorical),
         labels=model == "fastpi",
     )
     X, y, task, target = found.X, found.y, found.task, found.target
@@ -309,8 +309,7 @@ def _fit_like(
     output: Output,
 ) -> None:
     """A model of other rows with the columns and features of a given one."""
-    from pinvlearn.cli import _data, _updating
-    from pinvlearn.cli._columns import recipe_of
+    from pinvlearn.cli import _data, _model, _updating
     from pinvlearn.persistence import load, save
 
     check_output(out, [data, like], MODEL)
@@ -320,7 +319,7 @@ def _fit_like(
     model = load(like)
     learner = _updating.learner_of(model, like)
     check_same_model(out, type(learner).__name__, force=force)
-    read = _data.read(data, output.note, reading.also(recipe_of(model).missing))
+    read = _data.read(data, output.note, _model.reading_for(model, reading))
     rows = _updating.NewRows.of(model, like, read, target, output.note)
     with ticking("fitting", quiet=output.quiet):
         learner.fit_summary(rows.summary(read.source.digest()))

@@ -67,8 +67,7 @@ def predict(
     --row, or with --similar those nearest to each --col. A model of many labels gives the best
     --top of them and their scores.
     """
-    from pinvlearn.cli import _completion, _data, _predicting
-    from pinvlearn.cli._columns import recipe_of
+    from pinvlearn.cli import _completion, _data, _model, _predicting
     from pinvlearn.persistence import load
 
     asked = [given for given in (data, recommend, similar) if given is not None]
@@ -93,7 +92,7 @@ def predict(
             f"--recommend, --similar and --std need a completion model; {model} is another one.",
             USAGE,
         )
-    reading = as_read(encoding, decimal, missing).also(recipe_of(fitted).missing)
+    reading = _model.reading_for(fitted, as_read(encoding, decimal, missing))
     if recommend is not None:
         predicted = _completion.recommend(fitted, row, recommend)
     elif similar is not None:

@@ -67,7 +67,7 @@ def report(
     if not hasattr(fitted, "predict"):
         raise UserError(f"{model} holds a transformer, which predicts nothing. Give a learner.")
     recipe = recipe_of(fitted)
-    reading = as_read(encoding, decimal, missing).also(recipe.missing)
+    reading = _model.reading_for(fitted, as_read(encoding, decimal, missing))
     rows = _data.read(data, output.note, reading)
     if _labels.predicts_labels(fitted):
         if not rows.multilabel:
@@ -79,8 +79,12 @@ def report(
         wanted = target or _updating.target_of(fitted, rows)
         table, column = _target.split_target(rows, wanted, output.note)
         X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
-        labelled = hasattr(learner_of(fitted), "classes_")
-        y = _target.as_labels(column, least=1) if labelled else _target.as_quantities(column)
+        classes = getattr(learner_of(fitted), "classes_", None)
+        y = (
+            _target.as_quantities(column)
+            if classes is None
+            else _target.labels_of(rows, column, least=1, like=classes)
+        )
     write_report(fitted, X, y, out, title=data.name, rng=seed)
     output.note(f"the report is in {out}")
 

@@ -56,8 +56,7 @@ def update(
     is and the sums over DATA are written for `pinvlearn merge`.
     """
     from pinvlearn._core.files import written_whole
-    from pinvlearn.cli import _completion, _data, _updating
-    from pinvlearn.cli._columns import recipe_of
+    from pinvlearn.cli import _completion, _data, _model, _updating
     from pinvlearn.persistence import load, write_model
 
     out = out or model
@@ -67,9 +66,8 @@ def update(
     if forget and out.suffix == ".npz":
         raise UserError("--forget changes a model; --out must not end in .npz.", USAGE)
     output = Output(as_json=as_json, quiet=quiet)
-    reading = as_read(encoding, decimal, missing)
     known = load(model)
-    reading = reading.also(recipe_of(known).missing)
+    reading = _model.reading_for(known, as_read(encoding, decimal, missing))
     if _completion.is_completion(known):
         _completion.check_update(target, forget, out)
         check_same_model(out, "PartialSVD", force=force)

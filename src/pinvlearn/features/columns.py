@@ -207,7 +207,7 @@ class PreparedLevels:
     def __call__(self, column: Any) -> list[Array]:
         """The columns that a block's column becomes; an unseen level is a rare one, or none."""
         known = np.array(self.levels, dtype=np.str_)
-        values = np.asarray(column.values, dtype=np.str_)
+        values = _as_truths(np.asarray(column.values, dtype=np.str_), {*self.levels, *self.pooled})
         codes = np.full(len(values), -1)
         if len(known):
             at = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -219,6 +219,19 @@ class PreparedLevels:
         if len(self.labels) == 2:
             return [np.where(codes < 0, 0.0, np.where(codes == 1, 1.0, -1.0))]
         return [(codes == code).astype(np.float64) for code in range(len(self.labels))]
+
+
+TRUTHS = {"False": "0", "True": "1"}
+"""Truth values, and how they come from programs that have none."""
+
+
+def _as_truths(values: Any, levels: set[str]) -> Any:
+    """Levels of a block's column: 0 and 1 where truth values were learned, and the other way."""
+    for own, others in ((TRUTHS, TRUTHS.values()), (TRUTHS.values(), TRUTHS)):
+        if levels <= {*own}:
+            for level, other in zip(own, others, strict=True):
+                values = np.where(values == other, level, values)
+    return values
 
 
 Prepared: TypeAlias = PreparedNumbers | PreparedLevels

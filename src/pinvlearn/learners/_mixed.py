@@ -58,6 +58,8 @@ def describe(X: Any, missing_values: Any) -> list[Column]:
     for name, series in zip(X.columns, _series(X), strict=True):
         letter, gaps = _letter(series.dtype), _gaps(series, missing_values)
         kind, levels = KINDS.get(letter, "other"), []
+        if kind == "text" and any(isinstance(cell, list | dict | set) for cell in _cells(series)):
+            kind = "other"  # several values in a cell
         if kind in ("category", "text"):
             levels = _levels(_cells(series), gaps)
             declared = letter == "b" or str(series.dtype).lower().startswith(("cat", "enum"))

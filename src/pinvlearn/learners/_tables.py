@@ -38,8 +38,6 @@ class RawColumn:
 
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame of any library."""
-    if narwhals.dependencies.is_polars_lazyframe(X):
-        raise TypeError("X is a LazyFrame, whose rows are not there yet; give X.collect().")
     return bool(narwhals.dependencies.is_into_dataframe(X))
 
 
@@ -156,8 +154,16 @@ def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str]) -> list[Column]:
 
 def _floats(column: RawColumn) -> Array:
     values = np.full(len(column), np.nan)
+    known = column.values[~column.missing]
     try:
-        values[~column.missing] = column.values[~column.missing].astype(np.float64)
+        if known.dtype.kind in "mM":  # NumPy would count ticks
+            raise TypeError
+        values[~column.missing] = known.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(
+            f"column {column.name!r} holds an integer beyond {np.finfo(float).max:.2g}, the "
+            "largest float. Divide the column by a power of ten."
+        ) from error
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"column {column.name!r} holds numbers in the training table; here it holds "
@@ -186,10 +192,13 @@ def _check_no_infinity(name: str, values: Array) -> None:
 
 def _texts(column: RawColumn) -> Any:
     """Levels as text; a whole number is the same level as an integer and as a float."""
-    if column.values.dtype.kind in "biuf":
-        values, where = np.unique(column.values, return_inverse=True)
+    cells, code = column.values, column.values.dtype.kind
+    if code in "biuf":
+        values, where = np.unique(cells, return_inverse=True)
         return np.array([_text(value) for value in values.tolist()], dtype=np.str_)[where]
-    pairs = zip(column.values, column.missing, strict=True)
+    if code in "mM":
+        cells = cells.astype(f"{code}8[us]")  # whose text does not depend on the unit
+    pairs = zip(cells, column.missing, strict=True)
     return np.array(["" if gap else _text(value) for value, gap in pairs], dtype=np.str_)
 
 
@@ -204,7 +213,7 @@ def _dates(column: RawColumn) -> Any:
         return column.values.astype("datetime64[us]")
     dates = np.full(len(column), np.datetime64("NaT", "us"))
     try:
-        known = [np.datetime64(value) for value in column.values[~column.missing]]
+        known = [_moment(value) for value in column.values[~column.missing]]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"column {column.name!r} holds dates in the training table; here it is of type "
@@ -212,6 +221,15 @@ def _dates(column: RawColumn) -> Any:
         ) from error
     dates[~column.missing] = np.array(known, dtype="datetime64[us]")
     return dates
+
+
+def _moment(value: Any) -> np.datetime64:
+    """A date, or text that says one as ISO 8601 does; of a time zone, that of Greenwich."""
+    if isinstance(value, str):  # to NumPy "3" is a year
+        value = datetime.datetime.fromisoformat(value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.datetime64(value)
 
 
 def _parts(dates: Any) -> dict[str, Array]:
@@ -229,6 +247,8 @@ def _parts(dates: Any) -> dict[str, Array]:
 
 
 def _days(column: RawColumn) -> Array:
+    if column.missing.all():
+        return np.full(len(column), np.nan)
     if column.values.dtype.kind != "m":
         raise ValueError(
             f"column {column.name!r} holds durations in the training table; here it is of type "

@@ -10,7 +10,7 @@ from sklearn.utils import compute_class_weight
 
 from pinvlearn._core.arrays import Array, expit, is_sparse, softmax, to_dense
 from pinvlearn._core.device import home, moved_to, to_host
-from pinvlearn._validation import check_block_targets, check_classes
+from pinvlearn._validation import check_block_targets, check_classes, check_nonnegative
 from pinvlearn.readout.choose import corrected, corrected_by_target
 from pinvlearn.readout.decoding import Gains
 from pinvlearn.readout.likelihood import both
@@ -53,6 +53,9 @@ def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tupl
     labels = task == "labels"
     if labels and class_weight is not None:
         raise ValueError("class_weight is not defined for multi-label targets; use None.")
+    if isinstance(class_weight, dict):
+        for label, weight in class_weight.items():
+            check_nonnegative(f"class_weight[{label!r}]", weight)
     schema = Schema(
         task,
         n_features,
@@ -67,7 +70,7 @@ def class_schema(y: Any, n_features: int, names: Any, class_weight: Any) -> tupl
 
 def number_schema(y: Any, n_features: int, names: Any) -> tuple[Schema, Any]:
     """The schema of a regressor's targets, and y as an array."""
-    y = np.asarray(to_dense(y) if is_sparse(y) else y, dtype=np.float64, like=home(y))
+    y = to_dense(y) if is_sparse(y) else np.asarray(y, like=home(y))
     schema = Schema(
         "targets",
         n_features,
@@ -90,6 +93,11 @@ def coded(schema: Schema, y: Any, weights: Array | None, class_weight: Any) -> T
             by_class = compute_class_weight(class_weight, classes=schema.classes, y=to_host(y))
             of_rows = moved_to(by_class, y)[schema.codes(y)]
             weights = of_rows if weights is None else weights * of_rows
+            if not weights.any():
+                raise ValueError(
+                    "the weights of all rows are zero; give a class that is there a class_weight "
+                    "above 0."
+                )
     return Targets(schema, schema.coded(y), weights)
 
 

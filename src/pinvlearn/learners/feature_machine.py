@@ -30,6 +30,7 @@ from pinvlearn._validation import (
     check_solver,
     following,
     generator,
+    known_targets,
     on_host,
 )
 from pinvlearn.engines.local import BlockRows, Reader, fold, rows_in_memory
@@ -148,7 +149,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             return check_rows_and_targets(self, X, y, dtype=np.float64)
         check_sparse(y, "y")
         X, like = on_host(X)
-        y = following(y, X)
+        y = known_targets(following(y, X))
         y = validate_data(self, X="no_validation", y=y, multi_output=True)
         Z = np.asarray(self.inputs_.fit_transform(X), dtype=np.float64)
         check_consistent_length(Z, y)
