@@ -256,8 +256,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, CLASS_SCORINGS)
         check_choice("decoding", self.decoding, self._decodings)
-        names = getattr(self, "feature_names_in_", None)
-        return class_schema(y, n_features, names, self._class_weight)
+        return class_schema(y, n_features, self._row_names, self._class_weight)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return class_attributes(readout, schema)
@@ -386,7 +385,7 @@ class ReadoutRegressor(RegressorMixin, IntervalPredictor, ReadoutEstimator):
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, ("mse",))
-        return number_schema(y, n_features, getattr(self, "feature_names_in_", None))
+        return number_schema(y, n_features, self._row_names)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return number_attributes(readout, schema)
