@@ -29,6 +29,10 @@ FLOATS = (np.float64, np.float32)
 """Number types that are taken as they are; others become the first."""
 
 
+TEMPORAL = ("date", "time", "duration")
+"""How NumPy, pandas, polars and Arrow begin the names of types of dates, times and durations."""
+
+
 def check_in_memory(X: Any) -> None:
     """Refuse what an engine holds: `fit` would gather all of it in this process, silently."""
     _check_collected(X)
@@ -54,10 +58,11 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 def check_no_dates(values: Any, name: str) -> None:
     """Refuse dates and durations: as numbers they are ticks of some unit, and a gap is one too."""
-    kinds = getattr(values, "dtypes", None)  # of a frame
-    for kind in {getattr(values, "dtype", None)} if kinds is None else {*kinds}:
-        temporal = getattr(kind, "is_temporal", bool)  # of polars
-        if getattr(kind, "kind", None) in ("m", "M") or temporal():
+    kinds = {getattr(values, "dtype", None)}
+    if hasattr(values, "columns"):  # a frame; Arrow's have a schema
+        kinds = {*(values.dtypes if hasattr(values, "dtypes") else values.schema.types)}
+    for kind in kinds:
+        if str(getattr(kind, "name", kind)).lower().startswith(TEMPORAL):
             raise TypeError(
                 f"{name} holds dates or durations ({kind}); numbers are needed. Give days since a "
                 f"date{', or make them by TabularInputs' if name == 'X' else ''}."
@@ -102,8 +107,8 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 def _no_number(X: Any) -> tuple[Any, Any] | None:
     """Column and value of the first cell of a frame that no float can hold."""
-    if not hasattr(X, "iloc") and not hasattr(X, "with_columns"):  # pandas, polars
-        return None
+    if not hasattr(X, "columns") or not (hasattr(X, "iloc") or hasattr(X, "with_columns")):
+        return None  # neither pandas' nor polars'
     for name in X.columns:
         try:
             np.asarray(X[name], dtype=np.float64)
