@@ -211,7 +211,10 @@ class ReadoutEstimator(Followed, LedgerHolder):
     @memory_named()
     def _outputs(self, X: Matrix, method: str = "predict") -> Array:
         """map(X)·coef + intercept, in blocks, for a method of this name; shape (n, t)."""
-        X = self._later_rows(X)
+        return self._outputs_of(self._later_rows(X), method)
+
+    def _outputs_of(self, X: Matrix, method: str = "predict") -> Array:
+        """The same of rows that are ready for the map."""
         drawn, coef, intercept = self._readers(X, method)
         folded = getattr(drawn, "folded", None)
         if folded is not None:
