@@ -22,7 +22,7 @@ from pinvlearn._core.device import (
 )
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation.homes import check_library, check_on_host, following, taken_as_is
-from pinvlearn._validation.magnitudes import check_finite, check_magnitude
+from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real
 from pinvlearn._validation.matrices import checked_elsewhere, real
 
 FLOATS = (np.float64, np.float32)
@@ -239,6 +239,7 @@ def check_weights(
         return None
     if X is not None:
         sample_weight = following(sample_weight, X)
+    check_real(sample_weight, f"{where}sample_weight")
     weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
