@@ -9,8 +9,10 @@ from matrices import FORMS, slow
 from pinvlearn import (
     PinvRegressor,
     Rank,
+    as_triplets,
     frobenius_error,
     lstsq,
+    partial_svd,
     pinv,
     range_basis,
     spectral_error,
@@ -268,3 +270,12 @@ def test_masked_entries_are_not_taken_for_known_ones():
     with pytest.raises(ValueError, match="A has masked entries. .*partial_svd"):
         v.check_matrix(A)
     np.testing.assert_array_equal(v.check_matrix(np.ma.masked_array(np.eye(3))), np.eye(3))
+
+
+@pytest.mark.parametrize("values", [np.ones((2, 2)) * 1j, np.ones((2, 2), dtype="m8[s]")])
+def test_no_part_of_a_number_is_taken_for_it(values):
+    for call in (as_triplets, lambda A: partial_svd([0, 1], [0, 1], A[0], (2, 2), rank=1)):
+        with pytest.raises(TypeError, match="is of type .*; real numbers are needed"):
+            call(values)
+    with pytest.raises(TypeError, match="sample_weight is of type"):
+        v.check_weights(values[0], 2)

@@ -1,5 +1,6 @@
 """`pinvlearn predict`: what Python would predict, in any format, and what it refuses."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,23 @@ def test_an_id_that_is_called_like_a_prediction(name, options, table, model) -> 
     table.assign(**{name: "q"}).to_csv("table.csv", index=False)
     message = fails(1, "predict", model, "table.csv", "--id", name, *options)
     assert f"--id {name} would stand beside" in message
+
+
+def test_a_model_of_several_targets(table, csv) -> None:
+    rows = table[["b", "amount"]]
+    pinvlearn.save(pinvlearn.PinvRegressor(alpha=0).fit(rows[["b"]], rows), "two.skops")
+    found = pd.read_csv(io.StringIO(ok("predict", "two.skops", csv).stdout))
+    assert list(found.columns) == ["prediction_0", "prediction_1"]
+    np.testing.assert_allclose(found["prediction_0"], rows["b"], atol=1e-6)
+    assert "of one target" in fails(2, "predict", "two.skops", csv, "--interval", 0.9)
+
+
+def test_a_machine_that_python_has_saved(table, csv) -> None:
+    rows = table[["a", "colour", "flag"]]
+    machine = pinvlearn.FeatureMachineClassifier(max_rounds=0, random_state=0)
+    pinvlearn.save(machine.fit(rows, table["kind"]), "machine.skops")
+    expected = machine.predict(rows).tolist()
+    assert ok("predict", "machine.skops", csv).stdout.split()[1:] == expected
 
 
 def test_wrong_model_file(csv, model) -> None:

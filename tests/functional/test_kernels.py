@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from pinvlearn import lowrank_psd
 from pinvlearn.functional.kernels import SOLVERS
@@ -24,6 +25,14 @@ class TestArguments:
     def test_shape(self, shape):
         with pytest.raises(ValueError, match="square matrix"):
             lowrank_psd(np.ones(shape), 1)
+
+    @pytest.mark.parametrize(
+        ("K", "message"),
+        [(np.eye(4) * 1j, "K is of type complex128"), (sparse.eye_array(4), "K is sparse; give")],
+    )
+    def test_entries(self, K, message):
+        with pytest.raises(TypeError, match=message):
+            lowrank_psd(K, 1)
 
     @pytest.mark.parametrize("rank", [0, -1, 5])
     def test_rank(self, rank):

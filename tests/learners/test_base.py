@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -462,7 +463,8 @@ class TestBadInput:
     def test_dates_are_no_numbers(self, dtype):
         """They would be ticks of their unit, and a gap the smallest of all integers."""
         dates = np.r_[np.array(["NaT"], dtype), np.arange(149).astype(dtype)]
-        for X in (dates[:, None], pd.DataFrame({"when": dates})):
+        table = pd.DataFrame({"when": dates})
+        for X in (dates[:, None], table, pyarrow.table(table)):
             with pytest.raises(TypeError, match="X holds dates or durations.*TabularInputs"):
                 make("PinvRegressor").fit(X, LENGTHS)
             with pytest.raises(TypeError, match="X holds dates"):
@@ -472,6 +474,10 @@ class TestBadInput:
                 make("PinvRegressor").fit(IRIS, y)
             with pytest.raises(TypeError, match="y holds dates or durations"):
                 make("PinvRegressor").partial_fit(IRIS, y)
+
+    def test_one_column_is_no_table(self):
+        with pytest.raises(ValueError, match="2-dimensional container"):
+            make("PinvRegressor").fit(pd.Series(LENGTHS), LENGTHS)
 
     @pytest.mark.parametrize("cell", ["red", pd.Timestamp("2024-12-31"), (1, 2)], ids=str)
     def test_a_column_without_numbers_is_named_and_what_takes_it(self, cell):

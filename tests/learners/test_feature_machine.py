@@ -148,6 +148,19 @@ def test_learned_coordinates_have_names_and_serve_others(ridge_of_two):
     assert (model.get_feature_names_out() == Z.columns).all()
 
 
+def test_a_machine_of_a_frame_is_saved_and_loaded(tmp_path):
+    """Its names are of the table's columns, which are fewer than what they become."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.standard_normal(60), "b": rng.choice(["u", "v", "w"], 60)})
+    y = table["a"] + (table["b"] == "u")
+    for model, target in ((FeatureMachineRegressor, y), (FeatureMachineClassifier, y > 0.5)):
+        fitted = model(max_rounds=1, random_state=0).fit(table, target)
+        pinvlearn.save(fitted, tmp_path / "model.skops")
+        again = pinvlearn.load(tmp_path / "model.skops")
+        np.testing.assert_array_equal(again.predict(table), fitted.predict(table))
+        assert list(again.feature_names_in_) == ["a", "b"]
+
+
 @pytest.mark.sweep
 def test_copies_predict_the_same(ridge_of_two, tmp_path):
     X, y = ridge_of_two

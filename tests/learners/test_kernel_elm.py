@@ -171,6 +171,13 @@ class TestAllForms:
         repeated = regressor(solver, **rank).fit(X[again], Y[again])
         close(weighted.predict(NEW), repeated.predict(NEW), 1e5)
 
+    def test_a_path_of_ridges_without_leave_one_out(self, solver):
+        model = classifier(solver, alpha=[0.1, 1.0], loo_scoring=None).fit(X, CLASSES)
+        assert len(model.gcv_scores_) == 2
+        assert model.decoding_ == "argmax"
+        with pytest.raises(ValueError, match="no row was left out here"):
+            model.set_params(decoding="logistic").fit(X, CLASSES)
+
     def test_class_weights_are_weights(self, solver):
         by_class = {"a": 0.5, "b": 2.0, "c": 1.0}
         one = classifier(solver, class_weight=by_class).fit(X, CLASSES)

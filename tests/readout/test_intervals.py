@@ -1,8 +1,10 @@
 """Jackknife+ and CV+ in closed form, against refits without each row or fold."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
@@ -83,6 +85,27 @@ def test_new_rows_in_pieces_are_the_same(data, monkeypatch):
     whole = model.predict_interval(new, method="jackknife+")
     monkeypatch.setattr(intervals, "MOST_PAIRS", 1)
     np.testing.assert_allclose(model.predict_interval(new, method="jackknife+"), whole)
+
+
+@pytest.mark.parametrize("options", [{"method": "jackknife+"}, {"normalised": True}], ids=str)
+def test_rows_of_a_frame_have_their_names_and_need_no_others(options):
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=list("abc"))
+    y = table["a"] - 2.0 * table["b"] ** 2
+    model = pl.PinvRegressor(keep_rows=True).fit(table, y)
+    expected = pl.PinvRegressor(keep_rows=True).fit(table.to_numpy(), y)
+    with warnings.catch_warnings(action="error"):
+        found = model.predict_interval(table, **options)
+        given = model.predict_interval(table, training=(table, y), **options)
+    np.testing.assert_array_equal(found, given)
+    np.testing.assert_allclose(found, expected.predict_interval(table.to_numpy(), **options))
+
+
+def test_calibration_rows_without_a_target_are_refused():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    model = pl.PinvRegressor().fit(X, X[:, 0])
+    y = np.where(np.arange(40) == 2, np.nan, X[:, 0])
+    with pytest.raises(ValueError, match="y contains NaN, first in row 2"):
+        model.predict_interval(X, method="split", calibration=(X, y))
 
 
 @pytest.mark.parametrize("method", ["jackknife+", "cv+"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, max_abs
+from pinvlearn._validation.magnitudes import check_real
 
 LARGEST_VALUE, SMALLEST_VALUE = 1e30, 1e-100
 """Known entries of a matrix whose factors single precision holds, and whose squares do not
@@ -74,6 +75,7 @@ def check_indices(name: str, indices: Any, size: int | None) -> IntArray:
 
 def check_values(values: Any) -> Array:
     """Finite numbers, one for each known entry."""
+    check_real(values, "values")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as failure:

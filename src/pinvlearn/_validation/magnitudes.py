@@ -37,6 +37,13 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X", where: s
     )
 
 
+def check_real(values: Any, name: str) -> None:
+    """Refuse what a cast to floats would take a part of, or count in ticks."""
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "kind", None) in ("c", "m", "M"):
+        raise TypeError(f"{name} is of type {kind}; real numbers are needed.")
+
+
 LARGEST, LARGEST_TARGET = 1e50, 1e150
 """Magnitudes of inputs and weights (and one over it) whose fourth powers, and of targets whose
 squares, stay in the range of floats: solvers sum those of features."""

@@ -11,7 +11,7 @@ import scipy.sparse.linalg
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs
 from pinvlearn._core.device import is_device, is_foreign, on_device
 from pinvlearn._core.sparse import check_sparse
-from pinvlearn._validation.magnitudes import check_finite
+from pinvlearn._validation.magnitudes import check_finite, check_real
 
 
 def check_matrix(A: Any, name: str = "A") -> Matrix:
@@ -152,7 +152,10 @@ def check_kernel_matrix(K: Any) -> int:
     if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
     if not callable(K):
+        if is_sparse(K):
+            raise TypeError("K is sparse; give K.toarray().")
         K = np.asarray(K)
+        check_real(K, "K")
         check_finite(K, name="K")
         check_symmetric(K)
     return int(shape[0])

@@ -22,11 +22,15 @@ from pinvlearn._core.device import (
 )
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation.homes import check_library, check_on_host, following, taken_as_is
-from pinvlearn._validation.magnitudes import check_finite, check_magnitude
+from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real
 from pinvlearn._validation.matrices import checked_elsewhere, real
 
 FLOATS = (np.float64, np.float32)
 """Number types that are taken as they are; others become the first."""
+
+
+TEMPORAL = ("date", "time", "duration")
+"""How NumPy, pandas, polars and Arrow begin the names of types of dates, times and durations."""
 
 
 def check_in_memory(X: Any) -> None:
@@ -54,10 +58,11 @@ def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 def check_no_dates(values: Any, name: str) -> None:
     """Refuse dates and durations: as numbers they are ticks of some unit, and a gap is one too."""
-    kinds = getattr(values, "dtypes", None)  # of a frame
-    for kind in {getattr(values, "dtype", None)} if kinds is None else {*kinds}:
-        temporal = getattr(kind, "is_temporal", bool)  # of polars
-        if getattr(kind, "kind", None) in ("m", "M") or temporal():
+    kinds = {getattr(values, "dtype", None)}
+    if hasattr(values, "columns"):  # a frame; Arrow's have a schema
+        kinds = {*(values.dtypes if hasattr(values, "dtypes") else values.schema.types)}
+    for kind in kinds:
+        if str(getattr(kind, "name", kind)).lower().startswith(TEMPORAL):
             raise TypeError(
                 f"{name} holds dates or durations ({kind}); numbers are needed. Give days since a "
                 f"date{', or make them by TabularInputs' if name == 'X' else ''}."
@@ -102,8 +107,8 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 def _no_number(X: Any) -> tuple[Any, Any] | None:
     """Column and value of the first cell of a frame that no float can hold."""
-    if not hasattr(X, "iloc") and not hasattr(X, "with_columns"):  # pandas, polars
-        return None
+    if not hasattr(X, "columns") or not (hasattr(X, "iloc") or hasattr(X, "with_columns")):
+        return None  # neither pandas' nor polars'
     for name in X.columns:
         try:
             np.asarray(X[name], dtype=np.float64)
@@ -234,6 +239,7 @@ def check_weights(
         return None
     if X is not None:
         sample_weight = following(sample_weight, X)
+    check_real(sample_weight, f"{where}sample_weight")
     weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))

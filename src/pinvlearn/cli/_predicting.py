@@ -72,7 +72,13 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
         return pd.DataFrame(columns=[*ids.columns, *_names(model, beside)])
     if beside.top is not None or _labels.predicts_labels(model):
         return pd.concat([ids, _labels.top_labels(model, X, beside.top)], axis=1)
-    found = pd.DataFrame({"prediction": model.predict(X)})
+    outputs = np.asarray(model.predict(X))
+    if outputs.ndim == 2:  # of a model that Python has saved
+        if beside.proba or beside.interval is not None:
+            raise UserError("--proba and --interval are for models of one target.", USAGE)
+        names = [f"prediction_{target}" for target in range(outputs.shape[1])]
+        return pd.concat([ids, pd.DataFrame(outputs, columns=names)], axis=1)
+    found = pd.DataFrame({"prediction": outputs})
     _note_score(model, recipe.target, data, found["prediction"].to_numpy(), note)
     if beside.interval is not None:
         found["low"], found["high"] = _learner(model).predict_interval(

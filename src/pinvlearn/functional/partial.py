@@ -15,6 +15,7 @@ from pinvlearn._validation import (
     check_nonnegative,
     check_positive,
     check_rank,
+    check_real,
     check_rng,
     check_triplets,
 )
@@ -169,7 +170,9 @@ def as_triplets(X: Any) -> tuple[IntArray, IntArray, Array]:
         if library_of(X) == "pandas":  # whose types have gaps of their own
             X = X.to_numpy(dtype=np.float64, na_value=np.nan)
         masked = np.ma.isMaskedArray(X)
-        array = np.asarray(X.data if masked else X, dtype=np.float64)
+        array = np.asarray(X.data if masked else X)
+        check_real(array, "X")
+        array = np.asarray(array, dtype=np.float64)
         if array.ndim != 2:
             raise ValueError(f"X has {array.ndim} dimension(s); a matrix with 2 is needed.")
         rows, cols = np.nonzero(~np.ma.getmaskarray(X) if masked else ~np.isnan(array))

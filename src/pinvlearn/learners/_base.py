@@ -212,7 +212,10 @@ class ReadoutEstimator(Followed, LedgerHolder):
     @memory_named()
     def _outputs(self, X: Matrix, method: str = "predict") -> Array:
         """map(X)·coef + intercept, in blocks, for a method of this name; shape (n, t)."""
-        X = self._later_rows(X)
+        return self._outputs_of(self._later_rows(X), method)
+
+    def _outputs_of(self, X: Matrix, method: str = "predict") -> Array:
+        """The same of rows that are ready for the map."""
         drawn, coef, intercept = self._readers(X, method)
         folded = getattr(drawn, "folded", None)
         if folded is not None:
@@ -259,8 +262,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, CLASS_SCORINGS)
         check_choice("decoding", self.decoding, self._decodings)
-        names = getattr(self, "feature_names_in_", None)
-        return class_schema(y, n_features, names, self._class_weight)
+        return class_schema(y, n_features, self._row_names, self._class_weight)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return class_attributes(readout, schema)
@@ -389,7 +391,7 @@ class ReadoutRegressor(RegressorMixin, IntervalPredictor, ReadoutEstimator):
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, ("mse",))
-        return number_schema(y, n_features, getattr(self, "feature_names_in_", None))
+        return number_schema(y, n_features, self._row_names)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return number_attributes(readout, schema)

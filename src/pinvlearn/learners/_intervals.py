@@ -15,6 +15,7 @@ from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_coverage,
+    check_finite,
     check_jobs,
     check_weights,
     following,
@@ -38,6 +39,7 @@ class IntervalPredictor(LedgerHolder):
     """A learner that can tell how far its predictions may be off."""
 
     _outputs: Any
+    _outputs_of: Any
     _why_no_ridge: Any
 
     @available_if(has_leave_one_out)
@@ -125,27 +127,31 @@ class IntervalPredictor(LedgerHolder):
     def _errors_on(self, calibration: Any, coverage: float, scale: NoiseScale | None) -> Array:
         """Absolute errors on rows that the fit has not seen, in units of the scale at each."""
         X, y = _pair("calibration", calibration, 'rows that the fit has not seen, for "split"')
-        errors = np.abs(_targets_of(y, self._later_rows(X)) - self._outputs(X))
+        rows = self._later_rows(X)
+        errors = np.abs(_targets_of(y, rows) - self._outputs_of(rows))
         m, least = len(errors), int(np.ceil(coverage / (1.0 - coverage) - 1e-9))
         if m < least:
             raise ValueError(
                 f"coverage={coverage:g} needs at least {least} calibration rows; {m} were given. "
                 "Give more, or ask for a smaller share."
             )
-        return errors if scale is None else errors / scale(self.map_(self._later_rows(X)))
+        return errors if scale is None else errors / scale(self.map_(rows))
 
     def _training_rows(self, why: str, training: Any) -> tuple[Matrix, Array, Array]:
         """The rows of the fit, their targets and weights."""
         if self._why_no_ridge is not None:
             raise ValueError(f"{why} is for a ridge on units: {self._why_no_ridge}")
-        training = getattr(self, "training_", None) if training is None else training
-        if training is None:
+        kept = getattr(self, "training_", None) if training is None else None
+        if training is None and kept is None:
             raise ValueError(
                 f"{why} needs the rows of the fit: give training=(X, y), or fit a "
                 "PinvRegressor with keep_rows=True."
             )
-        X, y, *more = _pair("training", training, "the rows of the fit", weights=True)
-        rows = self._later_rows(X)
+        if kept is not None:
+            rows, y, *more = kept
+        else:
+            X, y, *more = _pair("training", training, "the rows of the fit", weights=True)
+            rows = self._later_rows(X)
         Y = _targets_of(y, rows)
         weights = check_weights(more[0] if more else None, len(Y), some=True, X=rows)
         if on_device(self.loo_predictions_).size != Y.size:
@@ -161,7 +167,7 @@ class IntervalPredictor(LedgerHolder):
         rows, Y, w = self._training_rows("normalised=True", training)
         inside = np.flatnonzero(w)
         errors = self._left_out_errors(Y)[inside]
-        rows, w, here = rows[inside], w[inside], Y[inside] - self._outputs(rows[inside])
+        rows, w, here = rows[inside], w[inside], Y[inside] - self._outputs_of(rows[inside])
         rounding = 1e-6 * np.abs(Y).max()
         # a row pulls the fit towards itself, never beyond and never away
         if (here * np.sign(errors) < -rounding).any() or (
@@ -185,7 +191,7 @@ class IntervalPredictor(LedgerHolder):
             if groups is not None:
                 _, folds = np.unique(np.asarray(groups), return_inverse=True)
                 check_consistent_length(np.empty(n), folds)
-        residuals = Y - self._outputs(rows)
+        residuals = Y - self._outputs_of(rows)
         inside = slice(None) if w.all() else np.flatnonzero(w)
         left_out = RowsLeftOut.of(
             self.map_,
@@ -216,6 +222,7 @@ def _targets_of(y: Any, rows: Matrix) -> Array:
     y = following(y, rows)
     check_consistent_length(as_given(rows), as_given(y))
     targets = np.asarray(y, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
+    check_finite(targets, None, "y")
     return moved_to(targets, rows)
 
 

@@ -102,6 +102,11 @@ class LedgerHolder(BaseEstimator):
         raise NotImplementedError
 
     @property
+    def _row_names(self) -> Any:
+        """Names of the columns of rows as the map takes them; None if they have none."""
+        return getattr(self, "feature_names_in_", None)
+
+    @property
     def _map_memory(self) -> str | None:
         """What the map keeps of the rows it was drawn from; None if it keeps nothing."""
         return None

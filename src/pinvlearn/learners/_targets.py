@@ -242,7 +242,7 @@ def decoded_as(
     of it is one of decoded outputs.
     """
     targets = readout.targets if schema.task == "classes" else None
-    if targets is None:
+    if targets is None or loo_scoring is None:
         if value in ("logistic", "features"):
             lacks = "labels have none" if schema.task == "labels" else "no row was left out here"
             raise ValueError(

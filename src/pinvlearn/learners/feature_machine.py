@@ -159,6 +159,10 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             self.feature_names_in_ = names
         return moved_to(Z, like), y
 
+    @property
+    def _row_names(self) -> Any:
+        return None  # names are of the table's columns, not of what they become
+
     def _later_rows(self, X: Any) -> Matrix:
         check_is_fitted(self)
         if self.inputs_ is None:
@@ -383,7 +387,6 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             self.inputs_ = inputs
             Z, y = self._head_rows(head)
             schema, y = self._read_targets(y, Z.shape[1])
-        schema = replace(schema, feature_names=None)
         check = TableCheck(inputs)
         plan = Plan(Inputs(Z.shape[1]), schema, Gram, check, class_weight, type(self).__name__)
         seed_stream, order_stream, pivot_stream = generator(self.random_state).spawn(3)

@@ -83,8 +83,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     Where blocks begin and end matters only in columns with more different values, and there by no
     more than `rank_error_`.
 
-    An unseen level is taken as a rare one, or as none where no level was rare.  A gap in a column
-    that had none is filled and not indicated.  Infinity is refused.
+    An unseen level is taken as a rare one, or as none where no level was rare; 0 and 1 are the
+    levels of a column of truth values.  Texts in a column of dates are read as ISO 8601.  A gap in
+    a column that had none is filled and not indicated.  Infinity is refused.
 
     Deviations from RealMLP's scaling [HMW24]: the rank is there as well, and both copies are
     standardised.
