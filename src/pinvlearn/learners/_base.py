@@ -216,12 +216,18 @@ class ReadoutEstimator(Followed, LedgerHolder):
         folded = getattr(drawn, "folded", None)
         if folded is not None:
             drawn, coef = folded(coef)  # a k × t product instead of one for every row
+        links = getattr(self, "links_", None)
+        linear: Any = 0.0
+        if links is not None:
+            with one_blas_thread():
+                linear = as_array(X @ on_device(links).T)
         if X.shape[0] * drawn.n_columns <= FEW_ENTRIES:
             with one_blas_thread():
-                return as_array(drawn(X) @ coef) + intercept
+                return as_array(drawn(X) @ coef) + intercept + linear
         nothing = np.empty((X.shape[0], 0), like=home(X))
         rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
-        return np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+        found = np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+        return found if links is None else found + linear
 
     def _readers(self, X: Matrix, method: str) -> tuple[FeatureMap, Array, Any]:
         """Map, coefficients and intercept for rows, which must live where those of the fit did."""
@@ -241,7 +247,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
 
     temperature_ = SolvedOrTested("Divisor of the outputs whose softmax gives the probabilities.")
     corrected_accuracy_ = Solved("Share of rows decided rightly, where others chose the ridge.")
-    decoding_ = Solved('How scores of classes were made: "argmax", "logistic" or "features".')
+    decoding_ = Solved(
+        'How scores of classes were made: "argmax", "logistic", "features" or "inputs".'
+    )
+    links_ = Solved("Weights of the inputs beside those of the units, if they have any.")
 
     decoding = "argmax"
     """How outputs become scores of classes, where no parameter says."""
@@ -251,6 +260,11 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     @property
     def _tries_features(self) -> bool:
         """Whether decoding="auto" tries scores that are fitted to the features."""
+        return False
+
+    @property
+    def _mixes_inputs(self) -> bool:
+        """Whether decoding="auto" averages scores with such as are fitted to the inputs."""
         return False
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
@@ -272,6 +286,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             self.loo_scoring,
             intercept=self._intercept,
             features=self._tries_features,
+            inputs=self._mixes_inputs,
         )
         return super()._solution_of(readout, schema, notes)
 
