@@ -9,9 +9,10 @@ with and without it.
 Conclusion: the RBF network and the kernel machine are within the limit everywhere, on sets that
 were kept aside too, and below LogisticRegression on most: their scores of few rows are averaged
 with those of a logistic regression on the inputs. Without it they lost where a straight line
-separates classes (breast cancer) or single columns do (dna, chess). The linear read-out is within it everywhere but
-on 20 rows of breast cancer: where features are few its scores are fitted to them by logistic
-regression, with a ridge chosen by folds. Thousands of rows feel nothing of the smoothing.
+separates classes (breast cancer) or single columns do (dna, chess). The linear read-out is within
+it everywhere but on 20 rows of breast cancer: where features are few its scores are fitted to them
+by logistic regression, with a ridge chosen by folds. Thousands of rows feel nothing of the
+smoothing.
 """
 
 import argparse
