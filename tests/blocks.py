@@ -48,7 +48,8 @@ def blocks(*columns):
 
 def assert_same_bits(model, reference):
     """Every bit of the solution and of the summary it came from."""
-    for name in ("coef_", "intercept_", "alpha_", "classes_", "loo_predictions_", "temperature_"):
+    names = ("coef_", "intercept_", "links_", "alpha_", "classes_", "loo_predictions_")
+    for name in (*names, "temperature_"):
         if hasattr(reference, name):
             np.testing.assert_array_equal(getattr(model, name), getattr(reference, name))
     mine, other = (fitted.summary_ for fitted in (model, reference))

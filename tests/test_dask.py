@@ -37,6 +37,7 @@ from pinvlearn import (
     NpyBlocks,
     ParquetBlocks,
     PinvClassifier,
+    RBFNetworkClassifier,
     RBFNetworkRegressor,
 )
 
@@ -132,6 +133,7 @@ def test_files(scheduler, tmp_path):
         PinvClassifier(alpha=0.0),  # the R factor
         ELMRegressor(15, random_state=0),  # a path of alphas
         RBFNetworkRegressor(12, alpha=1e-3, random_state=0),  # centres from the first block
+        RBFNetworkClassifier(12, decoding="inputs", random_state=0),  # rows before the map
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

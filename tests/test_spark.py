@@ -14,7 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 import pinvlearn.spark
 from blocks import BLOCK, ESTIMATOR, NAMES, STARTS, W, X, Y, assert_same_bits, blocks, within
-from pinvlearn import FeatureMachineClassifier, ParquetBlocks, PinvClassifier, RBFNetworkRegressor
+from pinvlearn import (
+    FeatureMachineClassifier,
+    ParquetBlocks,
+    PinvClassifier,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+)
 from pinvlearn.summaries import Tree
 
 pytestmark = [
@@ -103,6 +109,13 @@ def test_feature_machines_learn_their_features_from_blocks(frame):
     found, alone = pinvlearn.spark.fit(model, frame, **COLUMNS), serial(model)
     assert_same_bits(found, alone)
     np.testing.assert_array_equal(found.metric_, alone.metric_)
+
+
+def test_a_regression_on_the_inputs_reads_rows_before_the_map(frame):
+    model = RBFNetworkClassifier(12, decoding="inputs", random_state=0)
+    found, alone = pinvlearn.spark.fit(model, frame, **COLUMNS), serial(model)
+    assert_same_bits(found, alone)
+    assert found.links_.shape == (7, 4)
 
 
 def test_a_column_of_arrays(frame):

@@ -75,6 +75,8 @@ def test_targets_of_every_kind(family, kind):
     assert np.atleast_2d(model.coef_).shape == (t, model.map_.n_columns)
     assert np.size(model.intercept_) == t
     outputs = model.map_(IRIS) @ np.atleast_2d(model.coef_).T + model.intercept_
+    if hasattr(model, "links_"):
+        outputs += IRIS @ model.links_.T
     if suffix == "Regressor":
         np.testing.assert_allclose(predicted.reshape(outputs.shape), outputs, atol=1e-9)
         assert isinstance(model.intercept_, float) == (y.ndim == 1)

@@ -127,7 +127,12 @@ def _outputs(nodes: Nodes, model: Any, x: str) -> str:
         drawn, coef = drawn.folded(coef)
     if isinstance(drawn, Offset):  # its last column is -1
         drawn, coef, intercept = drawn.hidden, coef[:-1], intercept - coef[-1]
-    return affine(nodes, features(nodes, drawn, x), coef, intercept)
+    found = affine(nodes, features(nodes, drawn, x), coef, intercept)
+    links = getattr(model, "links_", None)
+    if links is None:
+        return found
+    linear = nodes.add("MatMul", x, nodes.constant(doubles(links).T))
+    return nodes.add("Add", found, linear)
 
 
 def _regressor(nodes: Nodes, model: Any, x: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from pinvlearn._core.arrays import slices
 from pinvlearn._core.threads import as_worker, one_blas_thread
 from pinvlearn.engines.local import BlockFunction, BlockRows
 from pinvlearn.engines.plan import Plan, of_pieces, unpacked
+from pinvlearn.features.random_layer import Inputs
 from pinvlearn.summaries import Schema, Summary
 from pinvlearn.summaries.tree import Merging, Node
 
@@ -61,6 +62,12 @@ def rows(plan: Plan, schema: Schema, blocks: Sequence[Any]) -> BlockRows:
 class _DaskRows(BlockRows):
     plan: Plan
     delayed: Sequence[Any]
+
+    def inputs(self) -> _DaskRows:
+        """The same rows before the map: H is X."""
+        n_columns = self.schema.n_features
+        plan = replace(self.plan, map=Inputs(n_columns))
+        return replace(self, plan=plan, schema=replace(self.schema, n_columns=n_columns))
 
     def each(self, function: BlockFunction[T]) -> Iterator[T]:
         """function(H, Y, weights) of every piece of every block, in order."""

@@ -23,6 +23,7 @@ from pinvlearn._core.products import SHARED_WORK
 from pinvlearn._core.progress import Rate, progress, told
 from pinvlearn._core.threads import ahead, in_threads
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
+from pinvlearn.features.random_layer import Inputs
 from pinvlearn.summaries import Gram, Products, Schema, Summary, Tree
 from pinvlearn.summaries.block import Block, Change, raise_not_finite
 from pinvlearn.summaries.record import BlockDigest, OtherFitError, Record
@@ -83,6 +84,18 @@ class BlockRows:
     def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
         """The merged results of all pieces; `merge` may reuse its left operand."""
         return merged(self.each(function), merge)
+
+    def inputs(self) -> BlockRows:
+        """The same rows before the map: H is X."""
+        schema = replace(self.schema, n_columns=self.schema.n_features)
+        same = Inputs(schema.n_columns)
+
+        def blocks() -> Iterable[Block]:
+            given = self.blocks()
+            before = (replace(block, map=same, schema=schema) for block in given)
+            return tuple(before) if isinstance(given, tuple) else before
+
+        return replace(self, blocks=blocks, schema=schema)
 
     def some(self, count: int) -> BlockRows | None:
         """About so many rows of the first block, evenly spread, if their features are dense.

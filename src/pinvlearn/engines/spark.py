@@ -13,7 +13,7 @@ import operator
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from pinvlearn import summaries
 from pinvlearn._core.threads import as_worker
 from pinvlearn.engines.local import BlockFunction, BlockRows
 from pinvlearn.engines.plan import Plan, of_pieces, unpacked
+from pinvlearn.features.random_layer import Inputs
 from pinvlearn.summaries import Schema, Summary
 
 T = TypeVar("T")
@@ -142,6 +143,12 @@ def rows(plan: Plan, schema: Schema, blocks: FrameBlocks | SourceBlocks) -> Bloc
 class _SparkRows(BlockRows):
     plan: Plan
     remote: FrameBlocks | SourceBlocks
+
+    def inputs(self) -> _SparkRows:
+        """The same rows before the map: H is X."""
+        n_columns = self.schema.n_features
+        plan = replace(self.plan, map=Inputs(n_columns))
+        return replace(self, plan=plan, schema=replace(self.schema, n_columns=n_columns))
 
     def each(self, function: BlockFunction[T]) -> Iterator[T]:
         """function(H, Y, weights) of every piece of every block, in order."""

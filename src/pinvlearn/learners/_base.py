@@ -224,10 +224,16 @@ class ReadoutEstimator(Followed, LedgerHolder):
         if entries <= FEW_ENTRIES:
             work = entries * coef.shape[1] if isinstance(drawn, Inputs) else np.inf
             with one_blas_thread(work):
-                return as_array(drawn(X) @ coef) + intercept
-        nothing = np.empty((X.shape[0], 0), like=home(X))
-        rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
-        return np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+                found = as_array(drawn(X) @ coef) + intercept
+        else:
+            nothing = np.empty((X.shape[0], 0), like=home(X))
+            rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
+            found = np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+        links = getattr(self, "links_", None)
+        if links is None:
+            return found
+        with one_blas_thread():
+            return found + as_array(X @ on_device(links).T)
 
     def _readers(self, X: Matrix, method: str) -> tuple[FeatureMap, Array, Any]:
         """Map, coefficients and intercept for rows, which must live where those of the fit did."""
@@ -247,7 +253,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
 
     temperature_ = SolvedOrTested("Divisor of the outputs whose softmax gives the probabilities.")
     corrected_accuracy_ = Solved("Share of rows decided rightly, where others chose the ridge.")
-    decoding_ = Solved('How scores of classes were made: "argmax", "logistic" or "features".')
+    decoding_ = Solved(
+        'How scores of classes were made: "argmax", "logistic", "features" or "inputs".'
+    )
+    links_ = Solved("Weights of the inputs beside those of the units, if they have any.")
 
     decoding = "argmax"
     """How outputs become scores of classes, where no parameter says."""
@@ -257,6 +266,11 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
     @property
     def _tries_features(self) -> bool:
         """Whether decoding="auto" tries scores that are fitted to the features."""
+        return False
+
+    @property
+    def _mixes_inputs(self) -> bool:
+        """Whether decoding="auto" averages scores with such as are fitted to the inputs."""
         return False
 
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
@@ -277,6 +291,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             self.loo_scoring,
             intercept=self._intercept,
             features=self._tries_features,
+            inputs=self._mixes_inputs,
         )
         return super()._solution_of(readout, schema, notes)
 

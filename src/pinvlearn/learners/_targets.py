@@ -15,6 +15,7 @@ from pinvlearn.readout.choose import corrected, corrected_by_target
 from pinvlearn.readout.decoding import Gains
 from pinvlearn.readout.likelihood import both
 from pinvlearn.readout.losses import class_temperature, label_temperature
+from pinvlearn.readout.mixing import mixed_with_inputs
 from pinvlearn.readout.scoring import (
     OwnScore,
     Scoring,
@@ -195,6 +196,8 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     """What follows from a classifier's solution."""
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
     found["decoding_"] = "argmax" if readout.fitted is None else "features"
+    if readout.links is not None:
+        found |= {"links_": readout.links.T, "decoding_": "inputs"}
     if readout.decoding is not None:
         found |= {"decoding": readout.decoding, "undecoded": readout.undecoded}
         found["decoding_"] = "logistic"
@@ -234,16 +237,17 @@ def decoded_as(
     *,
     intercept: bool,
     features: bool,
+    inputs: bool,
 ) -> Readout:
     """The solution of a classifier with its outputs decoded as the parameter says.
 
-    "auto" asks where alpha was chosen by leave-one-out, and tries a fit to the features if
-    `features`.  Squared error is of the outputs as they are: it judges no decoding, and no score
-    of it is one of decoded outputs.
+    "auto" asks where alpha was chosen by leave-one-out, tries a fit to the features if `features`
+    and mixes scores with a fit to the inputs if `inputs`.  Squared error is of the outputs as they
+    are: it judges no decoding, and no score of it is one of decoded outputs.
     """
     targets = readout.targets if schema.task == "classes" else None
     if targets is None or loo_scoring is None:
-        if value in ("logistic", "features"):
+        if value in ("logistic", "features", "inputs"):
             lacks = "labels have none" if schema.task == "labels" else "no row was left out here"
             raise ValueError(
                 f"decoding={value!r} is fitted to the classes of rows left out, and {lacks}: sums "
@@ -259,10 +263,12 @@ def decoded_as(
     scoring = scoring_of("log_loss" if squared else loo_scoring, schema, to_host(totals))
     assert scoring is not None
     found = readout
-    if value != "features":
+    if value not in ("features", "inputs"):
         found = decoded(readout, scoring, intercept=intercept, always=value == "logistic")
     if value == "features" or (value == "auto" and features):
         found = fitted_to_features(readout, found, scoring, always=value == "features")
+    if value == "inputs" or (value == "auto" and inputs):
+        found = mixed_with_inputs(found, scoring, always=value == "inputs")
     return replace(found, gains=Gains(0.0, found.gains.decided)) if squared else found
 
 

@@ -38,9 +38,9 @@ from pinvlearn.learners._base import (
     ReadoutClassifier,
     ReadoutRegressor,
 )
-from pinvlearn.learners._docs import documented
+from pinvlearn.learners._docs import MIXING, documented
 from pinvlearn.learners._maps import kernel_width
-from pinvlearn.learners._targets import Targets, coded
+from pinvlearn.learners._targets import DECODINGS, Targets, coded
 from pinvlearn.learners._widths import SeveralWidths, in_part, is_several
 from pinvlearn.linalg.kernel import as_kernel_matrix
 from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
@@ -144,8 +144,9 @@ class _KernelELM(SeveralWidths):
         report = readout.report
         report = replace(report, method=solver, reason=f"{reason}; {report.reason}")
         drawn = self._columns(K, X, pivots)
-        readout = replace(readout, report=report)
-        return Fitted(drawn if W is None else Whitened(drawn, W), readout)
+        drawn = drawn if W is None else Whitened(drawn, W)
+        rows = rows_in_memory(drawn, X, Y, weights, drawn.n_columns, n_jobs)
+        return Fitted(drawn, replace(readout, report=report, rows=rows))
 
     def _in_part(self) -> Any:
         given = isinstance(self.rank, int | np.integer)
@@ -298,6 +299,19 @@ class KernelELMClassifier(ReadoutClassifier, _KernelELM):
     >>> bool(model.score(X, y) > 0.95), model.report_.method
     (True, 'exact')
     """
+
+    _parameter_docs = {**_KernelELM._parameter_docs, "decoding": MIXING}
+
+    @property
+    def _decodings(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of everybody and, where there are inputs, theirs."""
+        given = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return DECODINGS if given else (*DECODINGS, "inputs")
+
+    @property
+    def _mixes_inputs(self) -> bool:
+        """Where there are inputs, and no solver was asked for, which a regression would ignore."""
+        return self.solver == "auto" and self._intercept and "inputs" in self._decodings
 
     def __init__(
         self,

@@ -15,9 +15,10 @@ from pinvlearn.learners._base import (
     ReadoutClassifier,
     ReadoutRegressor,
 )
-from pinvlearn.learners._docs import documented
+from pinvlearn.learners._docs import MIXING, documented
 from pinvlearn.learners._maps import cluster_means, draw_radial, with_links
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
+from pinvlearn.learners._targets import DECODINGS
 from pinvlearn.learners._widths import SeveralWidths, in_part
 
 
@@ -140,6 +141,14 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
     >>> bool(model.score(X, y) > 0.95)
     True
     """
+
+    _parameter_docs = {**_RBFNetwork._parameter_docs, "decoding": MIXING}
+    _decodings = (*DECODINGS, "inputs")
+
+    @property
+    def _mixes_inputs(self) -> bool:
+        """Where neither a solver nor a rank was asked for, which a regression would ignore."""
+        return isinstance(self.solver, str) and self.solver == "auto" and self.rank is None
 
     def __init__(
         self,

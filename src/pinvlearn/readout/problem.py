@@ -64,6 +64,9 @@ class Rows(Protocol):
     def fold(self, function: BlockFunction[T], merge: Callable[[T, T], T]) -> T:
         """The merged results of all pieces."""
 
+    def inputs(self) -> Rows:
+        """The same rows before the map: H is X."""
+
     def some(self, count: int) -> Rows | None:
         """About so many of them, evenly spread, where features are dense and on the host."""
 

@@ -75,7 +75,8 @@ class Readout:
         `leave_one_out` are then decoded by other rows, and `undecoded` are what they were; `gains`
         are what it adds to scores.
     fitted : array of shape (m, t) or None
-        Outputs of the rows, where scores of classes were fitted to the features instead.
+        Outputs of the rows, where scores of classes were fitted to the features instead, or mixed
+        with such as were fitted to the inputs, whose weights are `links`, of shape (d, t).
     rows : Rows or None
         Those that were left out, to be read again.
     error, first_error, bound : float
@@ -110,6 +111,7 @@ class Readout:
     undecoded: Array | None = None
     gains: Gains = Gains(0.0, 0.0)
     fitted: Array | None = None
+    links: Array | None = None
     rows: Rows | None = None
 
 
