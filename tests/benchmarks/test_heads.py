@@ -44,6 +44,24 @@ def test_every_head_has_the_same_features(folder, capsys):
     assert any("himalaya RidgeCV was not run" in said for said in content["findings"])
 
 
+def test_fields_are_rectified_patches_summed_up_in_cells():
+    X = np.random.default_rng(0).integers(0, 256, (3, 400)).astype(np.uint8)
+    features = heads.fields(X, 50, 7)
+    assert features.shape == (3, 50)
+    assert features.dtype == np.float64
+    np.testing.assert_allclose(heads.fields(X[1:], 50, 7), features[1:], rtol=1e-5)
+    rng = np.random.default_rng(7)  # 4 filters: 2 of side 5, then 1 of side 7 and 1 of side 9
+    W = rng.standard_normal((25, 2))
+    W -= W.mean(axis=0)
+    W /= np.linalg.norm(W, axis=0)
+    image, expected = X[0].reshape(20, 20) / 255.0, 0.0
+    for i in range(4):
+        for j in range(4, 8):  # the first row of cells, the second column
+            patch = image[i : i + 5, j : j + 5].ravel()
+            expected += max(0.0, patch @ W[:, 1])
+    assert features[0, 2 + 1] == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.sweep
 def test_more_features_are_added_to_an_earlier_run(folder, capsys):
     first = run(folder, "--datasets", "waveform")["records"]
