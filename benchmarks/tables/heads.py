@@ -22,9 +22,9 @@ PrevalidatedRidge in accuracy and log-loss at 4,096 and 8,192 units, in 1.3 time
 fifth of its memory: it works in single precision, which is half the price, and ours in double. At
 4,096 units half of our time is one eigendecomposition and a quarter the product that leaves out all
 rows: that is two to four times fewer operations than RidgeClassifierCV's SVD, and cannot be ten.
-16,384 units were not run. Filters of patches tell more: with 2,048 of them ours has 1.1 % errors and
-a log-loss of .032, less than PrevalidatedRidge's published ones at 8,192 (one draw, not in the stored
-run).
+16,384 units were not run. Filters of patches tell more: with 2,048 of them ours has 1.1 % errors
+and a log-loss of .032, less than PrevalidatedRidge's published ones at 8,192 (one draw, not in the
+stored run).
 """
 
 import argparse
