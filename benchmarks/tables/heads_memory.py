@@ -8,10 +8,11 @@ decoded, so that what the solution leaves of its normal equations, Zᵀ(Y - ZB) 
 in units of ZᵀY. It wants a machine with 20 GiB free; ``--share 0.1`` is a tenth of the rows and
 columns, and a hundredth of the limits, where the path is not refused.
 
-Conclusion: with an eighth of these rows and columns the path holds 5.3 arrays of the size of the
-features at the most, itself among them, and the fit by Cholesky 2.6: by that 15,000 take 9 GiB and
-30,000 take 17. The full sizes are not measured since the path is solved once, so that no run is
-stored; when ``auto`` solved it twice, 15,000 peaked at 13.7 GiB.
+Conclusion: at 8,000 rows and columns the path is solved once, in 69 seconds of one thread, and
+peaks at 2.7 GiB: 5.6 arrays of the size of the features, these among them, by which 15,000 take 9
+GiB. The fit by Cholesky grows by 2.6 such arrays, 17 GiB at 30,000. Residuals are rounding, 5e-15.
+The full sizes were not run, so that no run is stored; when ``auto`` solved the path twice, 15,000
+peaked at 13.7 GiB.
 """
 
 import argparse
