@@ -615,3 +615,27 @@ def test_what_rounding_moves_is_between_what_is_measured_and_the_bound(rng, alph
     exact = np.linalg.lstsq(Z, targets, rcond=None)[0]
     error = np.linalg.norm(Z @ (coef - exact)) / np.linalg.norm(Z @ exact)
     assert error <= factor.moved(coef, alpha) <= 2.0 * factor.error(alpha)
+
+
+def test_no_row_is_left_out_for_a_solution_that_another_takes_the_place_of(monkeypatch):
+    H, alphas = np.random.default_rng(0).standard_normal((50, 4)), np.array([0.1, 1.0])
+
+    class Doubted:
+        factor = staticmethod(s.GramSVD().factor)
+
+        def instead(self, problem, readout):
+            return s.QR(), f"{readout.report.method} is not believed"
+
+    asked = []
+
+    def held_out(problem, factor, *given):
+        asked.append(factor)
+        return selection.held_out(problem, factor, *given)
+
+    monkeypatch.setattr("pinvlearn.readout.solve.held_out", held_out)
+    found = solve(make_problem(H, targets(50), score=MSE), Doubted(), alphas)
+    assert found.report.method == "qr"
+    assert found.report.reason.startswith("gram is not believed")
+    assert len(asked) == 1
+    expected = leave_one_out(H, targets(50), found.alpha)
+    np.testing.assert_allclose(found.leave_one_out, expected, atol=1e-10)

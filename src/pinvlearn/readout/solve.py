@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -123,8 +123,8 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     its solution turns out less exact than it promises.
     """
     _check_solvable(problem, solver, alpha)
-    readout = _solve_once(problem, solver, alpha)
     instead = getattr(solver, "instead", None)
+    readout = _solve_once(problem, solver, alpha, instead)
     other = None if instead is None else instead(problem, readout)
     if other is not None:
         better, reason = other
@@ -338,7 +338,10 @@ def _check_solvable(problem: Problem, solver: Solver, alpha: Alpha) -> None:
         )
 
 
-def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
+def _solve_once(
+    problem: Problem, solver: Solver, alpha: Alpha, instead: Callable[..., Any] | None = None
+) -> Readout:
+    """The solution by one solver; no row is left out for it if there is another `instead`."""
     factor, report = solver.factor(problem, alpha)
     watch = Stopwatch(report.seconds)
     limit = getattr(solver, "limit", np.inf)
@@ -360,16 +363,6 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     if problem.summary is not None:
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)
-    bound, predictions, moved, Y, w = factor.error(chosen), None, None, None, None
-    if left_out is not None:
-        accuracy = Accuracy(found.error, min(bound, MEASURED * found.first_error))
-        with watch("leave-one-out"):
-            kept = left_out if own is factor else replace(left_out, free=None)
-            if found.notes:  # the coefficients are others than those that were judged
-                kept = replace(kept, outputs=None)
-            predictions, moved, Y, w = held_out(
-                problem, own, kept, best, chosen, found.coef, accuracy
-            )
     notes += found.notes
     if own is not factor:
         notes += ("leverages of the chosen alpha by a Cholesky factor of its own",)
@@ -379,7 +372,7 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
     if len(alphas) > 1 and chosen == smallest and chosen > 0.0:
         notes += (f"alpha={chosen:.3g}, the smallest of the path, was best; try smaller ones",)
-    return Readout(
+    readout = Readout(
         coef=found.coef,
         intercept=offset,
         alpha=chosen,
@@ -388,13 +381,12 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         alphas=alphas,
         scores=scores,
         verdict=None if left_out is None else left_out.verdict,
-        weights=w,
-        targets=Y,
-        leave_one_out=predictions,
-        leave_one_out_error=moved,
+        targets=None,
+        leave_one_out=None,
+        leave_one_out_error=None,
         error=found.error,
         first_error=found.first_error,
-        bound=bound,
+        bound=factor.error(chosen),
         report=replace(
             report,
             seconds=dict(watch),
@@ -402,7 +394,23 @@ def _solve_once(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
             notes=report.notes + notes,
         ),
         smallest=smallest_root(factor, chosen),
-        rows=None if predictions is None else problem.rows,
+    )
+    if left_out is None or (instead is not None and instead(problem, readout) is not None):
+        return readout
+    accuracy = Accuracy(found.error, min(readout.bound, MEASURED * found.first_error))
+    with watch("leave-one-out"):
+        kept = left_out if own is factor else replace(left_out, free=None)
+        if found.notes:  # the coefficients are others than those that were judged
+            kept = replace(kept, outputs=None)
+        predictions, moved, Y, w = held_out(problem, own, kept, best, chosen, found.coef, accuracy)
+    return replace(
+        readout,
+        targets=Y,
+        weights=w,
+        leave_one_out=predictions,
+        leave_one_out_error=moved,
+        rows=problem.rows,
+        report=replace(readout.report, seconds=dict(watch)),
     )
 
 

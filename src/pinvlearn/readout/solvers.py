@@ -99,7 +99,8 @@ class Solver(Protocol):
     limit : float
         Largest bound on the error that it returns without rows to refine the solution on.
     instead(problem, readout) : (solver, reason) or None
-        Whom to ask instead where a solution is not what it promises.
+        Whom to ask instead where a solution is not what it promises.  It is asked before rows are
+        left out at the alpha that was chosen, and again afterwards.
     """
 
     def factor(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report]:
@@ -663,7 +664,7 @@ class Auto:
     def _keeps_word(self, problem: Problem, readout: Readout) -> bool:
         if readout.error > TOLERANCE:
             return False
-        if readout.leave_one_out is None:
+        if problem.score is None:
             return True
         if leverages_are_cheap(problem):
             return readout.bound <= TOLERANCE
