@@ -178,8 +178,9 @@ def learn(
     In each round the machine of a half gives its gradient outer product; inputs multiplied by the
     root are judged by the other half.  Every kernel and form has a first round, the best of each
     form go on, and last the best are taken two together; what the plain machine, or another of the
-    same round, beats by more than chance is left behind.  What is best of all must beat the plain machine, row by row, by more
-    than chance; its width and ridge are then those that whole halves find best.
+    same round, beats by more than chance is left behind.  What is best of all must beat the plain
+    machine, row by row, by more than chance; its width and ridge are then those that whole halves
+    find best.
 
     Parameters
     ----------
