@@ -203,13 +203,11 @@ class Trial:
     def best_alpha(self, widths: tuple[float, ...], alpha: float, *, fine: bool = False) -> float:
         """The best ridge, found by walking from one: the error has one valley.
 
-        By decades, which is enough to tell kernels apart, or finely: by half decades at the end.
+        By decades, which is enough to tell kernels apart, or finely: by half decades.
         """
-        alphas = self._space.alphas
-        at = _nearest(alphas, alpha)
-        for step in (2, 1) if fine else (2,):
-            at = _lowest(lambda i: self.error(widths, alphas[i]), at, len(alphas), step)
-        return alphas[at]
+        alphas, step = self._space.alphas, 1 if fine else 2
+        start = _nearest(alphas, alpha)
+        return alphas[_lowest(lambda i: self.error(widths, alphas[i]), start, len(alphas), step)]
 
     def best_setting(self, near: Setting) -> Setting:
         """The best width and ridge of one kernel, found by walking from a setting.
