@@ -5,6 +5,7 @@ import pytest
 
 from pinvlearn._core import cholesky
 from pinvlearn._core.cholesky import (
+    SingleFactor,
     factor_lower,
     inverse_diagonal,
     inverse_norms,
@@ -70,6 +71,36 @@ def test_diagonal_and_norms_of_the_inverse(small_tiles, n):
     assert 1.0 <= ratio.min() <= ratio.max() <= 3.0
     factor_lower(A)
     np.testing.assert_allclose(inverse_diagonal(A), np.diagonal(inverse), rtol=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 8, 25, 131])
+def test_a_single_factor_in_the_memory_of_half_of_k(small_tiles, n):
+    """Its answers err by n·eps of the norm over 0.1; residuals and what is given back do not."""
+    A = definite(n)
+    K = np.ascontiguousarray(A - 0.1 * np.eye(n))
+    K = (K + K.T) / 2.0
+    before, tolerance = K.copy(), 100.0 * n * np.finfo(np.float32).eps * np.linalg.norm(A, 2)
+    rhs = np.random.default_rng(1).standard_normal((n, 3)) * [1.0, 1e-60, 1e60]
+    factor = SingleFactor(K, 0.1)
+    assert factor.definite
+    inverse = np.linalg.inv(before + 0.1 * np.eye(n))
+    X, size = factor.solve(rhs), np.linalg.norm(rhs, axis=0)
+    np.testing.assert_allclose(X / size, inverse @ rhs / size, atol=10.0 * tolerance)
+    exact = rhs - before @ X - 0.1 * X
+    left = np.linalg.norm(factor.residual(rhs, X) - exact, axis=0)
+    assert (left <= 1e-13 * n * np.linalg.norm(inverse, 2) * size).all()
+    off = np.abs(factor.inverse_diagonal() - np.diagonal(inverse))
+    assert off.max() <= 10.0 * tolerance
+    assert (off <= factor.diagonal_error(np.linalg.norm(inverse, axis=0))).all()
+    factor.give_back()
+    np.testing.assert_array_equal(K, before)
+
+
+def test_a_single_factor_says_where_there_is_none(small_tiles):
+    K = np.eye(50)
+    K[0, 1] = K[1, 0] = 1.0
+    assert not SingleFactor(K, 1e-9).definite
+    assert not SingleFactor(1e60 * np.eye(50), 1.0).definite
 
 
 def test_the_number_of_threads_changes_no_bit(small_tiles, monkeypatch):

@@ -6,14 +6,16 @@ import scipy.linalg
 
 import decimals
 from oracles import leave_one_out, ridge
+from pinvlearn._core.cholesky import SingleFactor
 from pinvlearn.linalg.kernel import as_kernel_matrix
-from pinvlearn.readout import kernel
+from pinvlearn.readout import kernel, kernel_factors
 from pinvlearn.readout.kernel import (
     PATH_DECADES,
     KernelTask,
     solve_kernel,
     solve_single_precision,
 )
+from pinvlearn.readout.kernel_factors import KernelRows, by_cholesky, by_mixed_cholesky
 from pinvlearn.readout.scoring import MSE
 
 EPS = np.finfo(float).eps
@@ -67,6 +69,67 @@ ALPHAS = [1e-6, 1e-2, 10.0]
 def tolerance(K, alpha):
     """eps × size × condition of K + alpha (weights spread it by at most 15)."""
     return 15 * N * EPS * (N / alpha + 1.0)
+
+
+class TestSingleFactors:
+    """Weights to the digits of double precision, rows left out to the error that is told."""
+
+    @pytest.fixture(autouse=True)
+    def few_are_many(self, monkeypatch):
+        monkeypatch.setattr(kernel_factors, "MANY", 8)
+
+    def rows(self, K, Y, weights, intercept=True):
+        root = np.ones(N) if weights is None else np.sqrt(weights)
+        return KernelRows.of(K.copy(), Y, root, intercept)
+
+    @intercepts
+    @pytest.mark.parametrize("alpha", [1e-2, 10.0])
+    def test_what_is_told_of_their_errors_is_true(self, K, Y, weights, alpha, intercept):
+        rows = self.rows(K, Y, weights, intercept)
+        exact = by_cholesky(self.rows(K, Y, weights, intercept), alpha, leave_one_out=True)
+        fit = by_mixed_cholesky(rows, alpha, limit=1.0)
+        scale = np.abs(exact.dual.weights).max()
+        np.testing.assert_allclose(fit.dual.weights, exact.dual.weights, atol=1e-8 * scale)
+        np.testing.assert_allclose(fit.offset, exact.offset, atol=1e-7)
+        one, two = (f.dual.numerator / f.dual.freedom[:, None] for f in (fit, exact))
+        assert (np.abs(one - two) <= fit.dual.moved + exact.dual.moved).all()
+        assert 0.0 < fit.dual.moved.max() < 1e-2
+
+    @pytest.mark.parametrize(
+        ("alpha", "limit", "many", "tried"),
+        [(1e-2, 1e-12, 8, [10]), (1e-9, 1.0, 8, [10]), (1e-9, 1.0, 20, [N]), (1e-2, 1.0, 41, [])],
+    )
+    def test_where_they_are_not_enough_nothing_has_happened(
+        self, K, Y, alpha, limit, many, tried, monkeypatch
+    ):
+        """Two rows are equal; a quarter of many tells first, and of few there is no gain."""
+        sizes = []
+
+        def watched(K, alpha):
+            sizes.append(len(K))
+            return SingleFactor(K, alpha)
+
+        monkeypatch.setattr(kernel_factors, "MANY", many)
+        monkeypatch.setattr(kernel_factors, "SingleFactor", watched)
+        K[1], K[:, 1], K[1, 1] = K[0], K[:, 0], 1.0
+        rows = self.rows(K, Y, None)
+        assert by_mixed_cholesky(rows, alpha, limit) is None
+        assert sizes == tried
+        np.testing.assert_array_equal(rows.K, K)
+
+    def test_a_task_may_ask_for_them(self, K, Y, monkeypatch):
+        monkeypatch.setattr(kernel, "MOST_WORK", 0.0)
+        found = {}
+        for mixed in (False, True):
+            task = KernelTask(None, None, Y, None, 0.1, MSE, True, (), mixed=mixed)
+            monkeypatch.setattr(KernelTask, "rounding", EPS)
+            every = np.arange(N)
+            found[mixed] = kernel.solve_part(K.copy(), None, every, task)
+        assert "float32" in found[True].report.reason
+        assert "float32" not in found[False].report.reason
+        off = np.abs(found[True].leave_one_out - found[False].leave_one_out)
+        assert (off <= found[True].leave_one_out_error).all()
+        assert found[True].leave_one_out_error.max() > 1e-8
 
 
 @intercepts

@@ -112,6 +112,7 @@ def test_near_rows_far_from_all_others_stay_near(kernel):
 def test_the_first_rows_share_the_distances(monkeypatch):
     rows, others = sample(), sample(80, seed=1)
     pairs = pairs_of(rows, "laplacian", (others.Z,))
+    pairs.outputs((0.2,), pairs.machine((0.2,), rows, 0.1))
     few = pairs.first(60)
     monkeypatch.setattr(machines, "distances", None)
     part = rows.part(0, 60)

@@ -106,6 +106,24 @@ def test_metrics_that_lose_have_one_round_and_join_no_other():
     assert not lost & {(one.kernel, one.form) for one in later}
 
 
+def test_what_scouts_find_beaten_asks_no_whole_halves(monkeypatch):
+    """A metric that turns the columns that count off: its errors are those of the scouts."""
+    monkeypatch.setattr("pinvlearn.readout.rounds.SCOUTS", 40)
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 3))
+    sample = Sample(Z, np.sin(Z[:, :1]), np.ones(200))
+    crossing = _Crossing((sample.part(0, 100), sample.part(100, 200)), SPACE, 100)
+    near, wrong = Setting("rbf", 1.0, 0.1), np.array([0.0, 1.0, 1.0])
+    base = crossing.walked("diagonal", (), (None, None), near)
+    bad = crossing.walked("diagonal", (near,), (wrong, wrong), near, base)
+    good = crossing.walked("diagonal", (near,), (1.0 - wrong, 1.0 - wrong), near, base)
+    assert len(bad.errors) == 2 * crossing.scouts == 100
+    assert bad.machines == ()
+    assert not crossing.round(1, bad, base).may_win
+    assert len(good.errors) == 200
+    assert crossing.unbeaten([bad, good]) == [good]
+
+
 def test_the_next_round_takes_the_machines_that_are_there(monkeypatch):
     sample = rotated(120)
     crossing = _Crossing((sample.part(0, 60), sample.part(60, 120)), SPACE, 60)
@@ -136,7 +154,7 @@ def test_a_half_is_judged_by_rows_that_made_nothing_of_it():
     for rows in (sample, changed):
         crossing = _Crossing((rows.part(0, 100), rows.part(100, 200)), SPACE, 100)
         plain = crossing.walked("full", (), (None, None), setting)
-        roots.append(crossing.next(("full",), plain, setting)[0].roots[0][0])
+        roots.append(crossing.next(("full",), plain, setting, plain)[0].roots[0][0])
     np.testing.assert_array_equal(roots[0], roots[1])
 
 

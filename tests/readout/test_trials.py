@@ -9,7 +9,17 @@ from pinvlearn.features.metric import gamma_of, median_distance
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.readout.losses import squared_loss
 from pinvlearn.readout.machines import Sample, solved
-from pinvlearn.readout.trials import ALPHAS, Setting, Space, Trial, View, _lowest, search_plain
+from pinvlearn.readout.trials import (
+    ALPHAS,
+    Gain,
+    Setting,
+    Space,
+    Trial,
+    View,
+    _lowest,
+    _Trials,
+    search_plain,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -134,6 +144,37 @@ def test_search_ranks_kernels_by_the_rows_it_may_use(monkeypatch):
         for cell in (first, last)
     ]
     assert errors[0] <= errors[1]
+
+
+def test_a_gain_is_judged_row_by_row():
+    """Rows that gain 0.1 ± 0.1: a mean of 0.1 with a standard error of 0.1/√n."""
+    others, weights = np.arange(100.0), np.ones(100)
+    losses = others - np.tile([0.0, 0.2], 50)
+    gain = Gain.of(losses, others, weights)
+    assert gain.mean == pytest.approx(0.1)
+    assert gain.standard_error == pytest.approx(0.01)
+    assert gain.is_sure
+    assert not Gain.of(others, losses, weights).may_win
+    assert Gain.of(losses, losses, weights).may_win
+    without = np.full(100, np.inf)
+    assert not Gain.of(without, others, weights).may_win
+    assert not Gain.of(without, without, weights).is_sure
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_the_most_rows_are_asked_where_half_of_them_leave_a_doubt(monkeypatch, sure):
+    monkeypatch.setattr("pinvlearn.readout.trials.FIRST_ROWS", 30)
+    monkeypatch.setattr(Gain, "may_win", property(lambda gain: not sure or gain.mean == 0.0))
+    sizes = []
+
+    class Watched(_Trials):
+        def __init__(self, part, space):
+            sizes.append(len(part))
+            super().__init__(part, space)
+
+    monkeypatch.setattr("pinvlearn.readout.trials._Trials", Watched)
+    search_plain(sample(150), Space(), 120)
+    assert sizes == [30, 60] + ([] if sure else [120])
 
 
 @pytest.mark.sweep

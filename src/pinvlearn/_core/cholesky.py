@@ -38,8 +38,11 @@ COLUMNS = 192
 """Columns of an inverse that one thread solves for."""
 
 PROBES = 16
-"""Vectors of random signs by which the norms of an inverse's columns are estimated."""
+"""Vectors of random signs by which the norms of an inverse's columns are estimated, and rows by
+which the error of a diagonal in single precision is."""
 
+TINY = 1e-19
+"""Numbers below it are zero in single precision: their products would be denormal."""
 
 DEVICE_COLUMNS = 2048
 """Columns of an inverse that are solved for at a time where K lives on a device."""
@@ -48,15 +51,10 @@ DEVICE_COLUMNS = 2048
 class RidgeFactor(Protocol):
     """The Cholesky factor of K + alpha for a symmetric K, which is used up while it lasts.
 
-    It is of K's precision.  `definite` says whether there is one; `smallest` estimates one over a
-    norm of the inverse, and is 0 where there is none.
+    `definite` says whether there is one.
     """
 
     definite: bool
-
-    @property
-    def smallest(self) -> float:
-        """10n² flops."""
 
     def give_back(self) -> None:
         """Leave K as it was."""
@@ -71,7 +69,15 @@ class RidgeFactor(Protocol):
         """The diagonal of the inverse; n³/3 flops."""
 
 
-def ridge_factor(K: Array, alpha: float) -> RidgeFactor:
+class OwnFactor(RidgeFactor, Protocol):
+    """One of K's own precision, which tells how far K + alpha is from singular."""
+
+    @property
+    def smallest(self) -> float:
+        """About one over a norm of the inverse, 0 where there is none; 10n² flops."""
+
+
+def ridge_factor(K: Array, alpha: float) -> OwnFactor:
     """The factor of K + alpha where K lives; n³/3 flops."""
     return _There(K, alpha) if is_device(K) else _InPlace(K, alpha)
 
@@ -109,6 +115,74 @@ class _InPlace:
         return inverse_diagonal(self.L)
 
 
+class SingleFactor:
+    """The same in single precision for a K in double, in the memory of K's lower triangle.
+
+    From the diagonal downwards a column has room for twice as many numbers of half the size: where
+    each begins at the diagonal of K, columns are 2n + 1 of them apart.  K stays above, and its
+    diagonal apart, so that residuals are those of double precision.  n³/3 flops, as for the
+    diagonal of the inverse.
+    """
+
+    def __init__(self, K: Array, alpha: float) -> None:
+        n, single = len(K), np.dtype(np.float32)
+        self.K, self.alpha, self.diagonal = K, alpha, np.diagonal(K).copy()
+        room = K.view(single)
+        for j in range(n):
+            with np.errstate(over="ignore"):  # there is no factor then
+                column = K[j, j:].astype(single)
+                column[0] = self.diagonal[j] + alpha
+            column[np.abs(column) < TINY] = 0.0
+            room[j, 2 * j : n + j] = column
+        steps = (single.itemsize, (2 * n + 1) * single.itemsize)
+        self.L = np.lib.stride_tricks.as_strided(room, (n, n), steps)
+        self.definite = factor_lower(self.L) == 0 and bool(np.isfinite(np.trace(self.L)))
+
+    def give_back(self) -> None:
+        diagonal_of(self.K)[:] = self.diagonal
+        mirror_lower(self.K)
+
+    def solve(self, rhs: Array) -> Array:
+        unit = np.abs(rhs).max(axis=0)
+        unit = np.where(unit > 0.0, unit, 1.0)  # residuals may be beyond the range of float32
+        X, info = np.asfortranarray(rhs / unit, dtype=np.float32), np.zeros(1, dtype=np.int64)
+        with one_blas_thread():
+            call("spotrs", "L", len(X), X.shape[1], self.L, _leading(self.L), X, len(X), info)
+        solution: Array = X * unit
+        return solution
+
+    def residual(self, rhs: Array, solved: Array) -> Array:
+        diagonal = diagonal_of(self.K)
+        factors = diagonal.copy()
+        diagonal[:] = self.diagonal + self.alpha
+        left: Array = rhs - blas("symm", self.K)(1.0, self.K.T, solved, lower=False)
+        diagonal[:] = factors
+        return left
+
+    def inverse_diagonal(self) -> Array:
+        return inverse_diagonal(self.L).astype(np.float64)
+
+    def diagonal_error(self, norms: Array) -> Array:
+        """About the most that the inverse's diagonal is off by, from the norms of its columns.
+
+        An error E of K + alpha moves entry i by m_iᵀEm_i, m_i being column i of the inverse.  So
+        the errors of some entries over their ‖m_i‖² tell how large E is, and what it does to all;
+        eight times that, as they are few.
+        """
+        n = len(self.L)
+        which = np.unique(np.linspace(0, n - 1, PROBES).astype(np.intp))
+        unit: Array = np.zeros((n, len(which)), order="F")
+        unit[which, np.arange(len(which))] = 1.0
+        X = self.solve(unit)
+        # quadratic in the error of X
+        exact = X[which, np.arange(len(which))] + _column_products(X, self.residual(unit, X))
+        halves = unit.astype(np.float32)
+        call("strsm", "L", "L", "N", "N", n, len(which), 1.0, self.L, _leading(self.L), halves, n)
+        off = np.abs(_column_products(halves, halves) - exact)
+        errors: Array = 8.0 * (off / np.square(norms[which])).max() * np.square(norms)
+        return errors
+
+
 class _There:
     """In an array of its own, by K's library."""
 
@@ -135,7 +209,7 @@ class _There:
 
     def inverse_diagonal(self) -> Array:
         parts = slices(0, len(self.L), DEVICE_COLUMNS)
-        return np.concatenate([_column_squares(self._columns(part)) for part in parts])
+        return np.concatenate([_column_products(X, X) for X in map(self._columns, parts)])
 
     def _columns(self, part: slice) -> Array:
         """Some columns of L⁻¹, from the diagonal downwards: what is above is zero."""
@@ -145,9 +219,9 @@ class _There:
         return solve_lower(self.L[part.start :, part.start :], X)
 
 
-def _column_squares(X: Array) -> Array:
-    squares: Array = np.einsum("ij,ij->j", X, X)
-    return squares
+def _column_products(X: Array, Y: Array) -> Array:
+    products: Array = np.einsum("ij,ij->j", X, Y)
+    return products
 
 
 def factor_lower(A: Array) -> int:
@@ -204,7 +278,7 @@ def inverse_diagonal(L: Array) -> Array:
 
     def solve(part: slice) -> None:
         X = _inverse_columns(L, part)
-        diagonal[part] = np.einsum("ij,ij->j", X, X)
+        diagonal[part] = _column_products(X, X)
 
     share_out(solve, [(part,) for part in slices(0, len(L), COLUMNS)])
     return diagonal

@@ -233,7 +233,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         def rows_of(F: Array) -> BlockRows:
             return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
 
-        return KernelTask(matrix, rows_of, Y, weights, alpha, score, True, tuple(streams))
+        solved = (Y, weights, alpha, score, True, tuple(streams))
+        return KernelTask(matrix, rows_of, *solved, mixed=True)
 
     def _is_better_alone(
         self, sample: Sample, alpha: float, judge: Judge, streams: list[np.random.Generator]
@@ -547,9 +548,10 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     candidate.
 
     Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
-    last fit with its leave-one-out.  Machines that only choose are solved in single precision
-    wherever its rounding moves their outputs by less than 1 %, by a bound.  Memory as `max_kernels`
-    says.
+    last fit with its leave-one-out.  Machines that choose, or make a metric, are solved in single
+    precision wherever its rounding moves their outputs by less than 1 %, by a bound.  So is, from
+    1,024 rows, the last one: its weights are then refined to the digits of double precision, and
+    `loo_error_` says how far its left-out predictions may be off.  Memory as `max_kernels` says.
 
     Parameters
     ----------
@@ -615,9 +617,10 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
     candidate.
 
     Cost: at most about `max_work` flops, counted beforehand; with n rows as centres 2n³/3 for the
-    last fit with its leave-one-out.  Machines that only choose are solved in single precision
-    wherever its rounding moves their outputs by less than 1 %, by a bound.  Memory as `max_kernels`
-    says.
+    last fit with its leave-one-out.  Machines that choose, or make a metric, are solved in single
+    precision wherever its rounding moves their outputs by less than 1 %, by a bound.  So is, from
+    1,024 rows, the last one: its weights are then refined to the digits of double precision, and
+    `loo_error_` says how far its left-out predictions may be off.  Memory as `max_kernels` says.
 
     Parameters
     ----------

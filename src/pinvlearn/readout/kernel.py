@@ -33,7 +33,15 @@ from pinvlearn.readout.extended import (
     scale_of,
     take_better,
 )
-from pinvlearn.readout.kernel_factors import KernelFit, KernelRows, Spectrum, bordered, by_cholesky
+from pinvlearn.readout.kernel_factors import (
+    LIMIT,
+    KernelFit,
+    KernelRows,
+    Spectrum,
+    bordered,
+    by_cholesky,
+    by_mixed_cholesky,
+)
 from pinvlearn.readout.problem import EPS, Problem, Rows
 from pinvlearn.readout.scoring import Scoring, Verdict, judged, part_of
 from pinvlearn.readout.solve import Readout, with_uncertainty
@@ -44,9 +52,6 @@ PATH_DECADES = (-12.0, 0.0)
 
 TILE = 2048
 """Rows of K evaluated at a time where all of it is needed."""
-
-LIMIT = 1e-2
-"""Largest error of the outputs, from the rounding of K, that is returned."""
 
 REFINEMENTS, SMALL_STEP = 4, 1e-4
 """Float64 corrections of a float32 solution: each wins as many digits as the one before, so the one
@@ -73,7 +78,8 @@ class KernelTask:
 
     `K` is asked for blocks; `rows_of(F)` are the rows (F, Y, weights) of features F.  Of the two
     streams the first draws samples of K, the second is the solver's.  `max_work` are the flops
-    that a rank found by itself may take.
+    that a rank found by itself may take; `mixed` lets a machine of all columns be factored in
+    single precision where what is left out errs by less than `LIMIT`.
     """
 
     K: Any
@@ -85,6 +91,7 @@ class KernelTask:
     intercept: bool
     streams: tuple[np.random.Generator, ...]
     max_work: float = 5e11
+    mixed: bool = False
 
     @property
     def n(self) -> int:
@@ -180,7 +187,7 @@ def solve_part(
     """
     w: Array = np.zeros(task.n, like=home(task.Y))
     w[inside] = 1.0 if task.weights is None else task.weights[inside]
-    asked = _Asked(task.intercept, task.alpha, task.score, task.rounding)
+    asked = _Asked(task.intercept, task.alpha, task.score, task.rounding, task.mixed)
     return _solve_part(K, across, inside, task.Y, w, asked)
 
 
@@ -219,6 +226,7 @@ class _Asked:
     alpha: Alpha
     score: Scoring | None
     rounding: float
+    mixed: bool = False
 
 
 def _solve(K: Array, Y: Array, weights: Array, asked: _Asked) -> Readout:
@@ -279,6 +287,10 @@ def _fits(rows: KernelRows, asked: _Asked, watch: Stopwatch) -> tuple[Array, lis
     if asked.alpha is not None and np.size(asked.alpha) == 1:
         alphas = np.array(asked.alpha, dtype=np.float64).reshape(1)
         with watch("cholesky"):
+            if asked.mixed and asked.score is not None:
+                fit = by_mixed_cholesky(rows, float(alphas[0]))
+                if fit is not None:
+                    return alphas, [fit], "float32 Cholesky of K + alpha, float64 corrections"
             fit = by_cholesky(rows, float(alphas[0]), leave_one_out=asked.score is not None)
         if fit is not None:
             return alphas, [fit], "Cholesky of K + alpha"

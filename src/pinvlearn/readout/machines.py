@@ -3,7 +3,7 @@
 What chooses kernels, widths, ridges and metrics is the error of rows left out, of which two or
 three digits count.  Single precision has them in half the time wherever the rounding of kernel
 values cannot move the outputs far, which the weights tell once they are there; where it can, the
-machine is made again in double precision.  What is kept of a choice is made in double precision.
+machine is made again in double precision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import NORMS, gamma_of, median_distance
 from pinvlearn.features.radial import distances, lowest, rbf_exponents
 from pinvlearn.readout.choose import left_out
-from pinvlearn.readout.kernel_factors import KernelRows, by_cholesky, by_single_cholesky
+from pinvlearn.readout.kernel_factors import (
+    KernelRows,
+    by_cholesky,
+    by_mixed_cholesky,
+    by_single_cholesky,
+)
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -81,12 +86,14 @@ def solved(
     """The machine of one ridge, n³/3 flops and as many for leave-one-out; K is overwritten.
 
     In the precision of K; in single precision rounding may move the outputs as far as the limit.
+    In double precision its factor may be in single, where rows left out err by less than 1 %.
     """
     rows = KernelRows.of(K, sample.Y, np.sqrt(sample.w), True)
     if K.dtype == SINGLE:
         fit = by_single_cholesky(rows, alpha, limit, leave_one_out=leave_one_out)
     else:
-        fit = by_cholesky(rows, alpha, leave_one_out=leave_one_out)
+        fit = by_mixed_cholesky(rows, alpha) if leave_one_out else None
+        fit = fit or by_cholesky(rows, alpha, leave_one_out=leave_one_out)
     if fit is None:
         raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
     predictions: Array = np.empty(0)
@@ -120,11 +127,11 @@ class Pairs:
         self._refused: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
-        """The same of the first of both alone; units, distances and refusals are shared."""
+        """The same of the first of both alone; units, refusals and known distances are shared."""
         few = copy(self)
         few._within, few._across = (
-            {SINGLE: [E[:count, :count] for E in exponents]}
-            for exponents in (self._exponents_within(SINGLE), self._exponents_across(SINGLE))
+            {dtype: [E[:count, :count] for E in exponents] for dtype, exponents in known.items()}
+            for known in (self._within, self._across)
         )
         few._rows, few._others = ([X[:count] for X in of] for of in (self._rows, self._others))
         few._last = {}
@@ -152,13 +159,12 @@ class Pairs:
         sample: Sample,
         alpha: float,
         leave_one_out: bool = False,
-        dtype: Any = SINGLE,
     ) -> Machine:
         """The machine of the rows at one ridge, in double precision where single is not enough.
 
         Weights grow as the ridge falls, so that below one that was refused none is tried.
         """
-        if dtype == SINGLE and alpha > self._refused.get(gammas, -np.inf):
+        if alpha > self._refused.get(gammas, -np.inf):
             try:
                 self._check_single(gammas, sample, alpha)
                 return solved(self._values(gammas, SINGLE), sample, alpha, leave_one_out, LIMIT)
@@ -255,12 +261,14 @@ def _mean_kernel(
 
     def fill(rows: slice) -> None:
         columns = slice(0, rows.stop if symmetric else total.shape[1])
-        values = [E[rows, columns] * gamma for E, gamma in zip(exponents, gammas, strict=True)]
-        for K in values:
-            np.exp(np.maximum(K, lowest(K.dtype), out=K), out=K)
-        for more in values[1:]:
-            values[0] += more
-        total[rows, columns] = values[0] if len(values) == 1 else values[0] / len(values)
+        K = total[rows, columns]
+        for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
+            values = np.multiply(E[rows, columns], gamma, out=None if number else K)
+            np.exp(np.maximum(values, lowest(K.dtype), out=values), out=values)
+            if number:
+                K += values
+        if len(exponents) > 1:
+            K /= len(exponents)
 
     height = len(total) if is_device(total) else ROWS
     share_out(fill, [(rows,) for rows in slices(0, len(total), height)])

@@ -21,7 +21,8 @@ from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.factors import Quality
-from pinvlearn.readout.kernel import LIMIT, KernelTask, check_range
+from pinvlearn.readout.kernel import KernelTask, check_range
+from pinvlearn.readout.kernel_factors import LIMIT
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
 from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,11 +28,13 @@ from pinvlearn.features.metric import (
     median_distance,
     root_of,
 )
-from pinvlearn.readout.machines import DOUBLE, SINGLE, Machine, Pairs, Sample, single
-from pinvlearn.readout.trials import SCOUTS, Setting, Space, Trial, View
+from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Sample, single
+from pinvlearn.readout.trials import SCOUTS, Gain, Setting, Space, Trial, View
 
 Roots: TypeAlias = tuple[Array | None, Array | None]
 """What each of two halves makes of a metric."""
+
+NOTHING: Array = np.empty(0)
 
 LEAST_HALF = 20
 """Rows of a half below which no metric is learned."""
@@ -40,9 +42,8 @@ LEAST_HALF = 20
 GOING_ON = 2
 """Kernels of each form that go on to a second round."""
 
-CERTAINTY = 2.0
-"""Standard errors by which a learned metric must beat the plain machine: it is the best of several,
-and the best of several looks better than it is.  One that is beaten by as many goes no further."""
+SCOUTED = 2
+"""One in so many rows of a half looks for widths and ridges, at an eighth of the work."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ class Round:
     error : float
         Mean loss of rows that made neither the metric nor the machine, to three digits or more.
     gain, standard_error : float
-        By how much it is below the plain machine's on the same rows, and how sure that is.
+        By how much it is below the plain machine's on the same rows, and how sure that is.  Where
+        half of the rows show that the plain machine is better, all three are theirs.
     accepted : bool
         Whether the machine is made this way.
     """
@@ -101,7 +103,7 @@ class Round:
     @property
     def may_win(self) -> bool:
         """Whether it is not beaten by the plain machine by more than chance."""
-        return self.gain > -CERTAINTY * self.standard_error
+        return Gain(self.gain, self.standard_error).may_win
 
 
 @dataclass(frozen=True)
@@ -139,12 +141,14 @@ class Learned:
 class _Candidate:
     """A recipe, what each half makes of it, and its errors, half after half.
 
-    `roots` are those of the metrics (None: none), `machines` the halves', where they have any.
+    `roots` are those of the metrics (None: none), `machines` the halves', where they have any, and
+    `scouted` the errors of scouts: all that there are where the plain machine surely beats them.
     """
 
     recipe: Recipe
     roots: tuple[Roots, ...]
     machines: tuple[Machine, ...]
+    scouted: Array
     errors: Array
     error: float
 
@@ -173,9 +177,10 @@ def learn(
 
     In each round the machine of a half gives its gradient outer product; inputs multiplied by the
     root are judged by the other half.  Every kernel and form has a first round, the best of each
-    form go on, and last the best are taken two together; what the plain machine beats by more than
-    chance is left behind.  What is best of all must beat the plain machine, row by row, by more
-    than chance; its width and ridge are then those that whole halves find best.
+    form go on, and last the best are taken two together; what the plain machine, or another of the
+    same round, beats by more than chance is left behind.  What is best of all must beat the plain
+    machine, row by row, by more than chance; its width and ridge are then those that whole halves
+    find best.
 
     Parameters
     ----------
@@ -196,14 +201,16 @@ def learn(
     crossing = _Crossing((sample.part(0, half), sample.part(half, 2 * half)), space, gradient_rows)
     base = crossing.walked("diagonal", (), (None, None), first)
     worth = {base: crossing.round(0, base, base)}
-    going = [one for setting in plain.values() for one in crossing.next(space.forms, base, setting)]
+    going = [
+        one for setting in plain.values() for one in crossing.next(space.forms, base, setting, base)
+    ]
     for number in range(1, space.max_rounds + 1):
         told("round", number, space.max_rounds)
         worth |= {one: crossing.round(number, one, base) for one in going}
         if number < space.max_rounds:
-            last = [one for one in going if worth[one].may_win]
+            last = [one for one in crossing.unbeaten(going) if worth[one].may_win]
             last = _best_of_each_form(last, GOING_ON) if number == 1 else last
-            more = [crossing.next((one.form,), one, one.setting)[0] for one in last]
+            more = [crossing.next((one.form,), one, one.setting, base)[0] for one in last]
             going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
     learned = [one for one in worth if one is not base and worth[one].may_win]
     trials = {one: crossing.trial(one) for one in [base, *_best_of_each_form(learned)]}
@@ -211,8 +218,9 @@ def learn(
     for pair in combinations(trials, 2):
         both = crossing.together(pair, Trial.joined([trials[one] for one in pair]))
         worth[both], parts[both] = crossing.round(space.max_rounds, both, base), pair
-    best = min(worth, key=lambda one: one.error)
-    if not worth[best].gain > CERTAINTY * worth[best].standard_error:
+        learned.append(both)
+    best = min([base, *learned], key=lambda one: one.error)
+    if not Gain(worth[best].gain, worth[best].standard_error).is_sure:
         worth[base] = replace(worth[base], accepted=True)
         return Learned(as_it_is, tuple(worth.values()))
     chosen, optimism = crossing.settled(best, Trial.joined([trials[one] for one in parts[best]]))
@@ -239,9 +247,11 @@ class _Crossing:
     def scouts(self) -> int:
         """Rows of each half by which widths and ridges are looked for."""
         whole = len(self.halves[0])
-        return min(whole, max(whole // 2, SCOUTS))
+        return min(whole, max(whole // SCOUTED, SCOUTS))
 
-    def next(self, forms: Sequence[str], before: _Candidate, setting: Setting) -> list[_Candidate]:
+    def next(
+        self, forms: Sequence[str], before: _Candidate, setting: Setting, base: _Candidate
+    ) -> list[_Candidate]:
         """One more round: the metrics of both halves' machines, in some forms."""
         (branch, *_), (roots, *_) = before.recipe.branches, before.roots
         known = before.machines if setting == before.setting else ()
@@ -251,18 +261,31 @@ class _Crossing:
         )
         steps = (*branch.steps, setting)
         return [
-            self.walked(form, steps, (root_of(one, form), root_of(two, form)), setting)
+            self.walked(form, steps, (root_of(one, form), root_of(two, form)), setting, base)
             for form in forms
         ]
 
     def walked(
-        self, form: str, steps: tuple[Setting, ...], roots: Roots, near: Setting
+        self,
+        form: str,
+        steps: tuple[Setting, ...],
+        roots: Roots,
+        near: Setting,
+        base: _Candidate | None = None,
     ) -> _Candidate:
-        """The candidate of given metrics, with the width and ridge that scouts find best."""
+        """The candidate of given metrics, with the width and ridge that scouts find best.
+
+        Where scouts find that the plain machine surely beats it, whole halves are not asked.
+        """
         trial = Trial(self.space, (near.kernel,), self._views((roots,)))
-        best = trial.first(self.scouts).best_setting(near)
+        few = trial.first(self.scouts)
+        best = few.best_setting(near)
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
-        return self._candidate(trial, recipe, (roots,))
+        setting = ((best.width,), best.alpha)
+        scouted = few.errors(*setting)
+        if base is not None and not self._gain(scouted, base).may_win:
+            return _Candidate(recipe, (roots,), (), scouted, scouted, few.error(*setting))
+        return self._candidate(trial, recipe, (roots,), scouted)
 
     def trial(self, candidate: _Candidate) -> Trial:
         """What its width and ridge can be found with again."""
@@ -292,7 +315,7 @@ class _Crossing:
         """By the machines of both halves, at their size: rows left out, and the other half's."""
         widths, measured = chosen.widths, []
         for number, (own, others) in enumerate((self.halves, self.halves[::-1])):
-            machine = trial.machine(number, widths, chosen.recipe.alpha, True, DOUBLE)
+            machine = trial.machine(number, widths, chosen.recipe.alpha, True)
             outputs = trial.outputs(number, widths, machine)
             inside, outside = self._judged(own, machine.left_out), self._judged(others, outputs)
             measured.append((inside, outside))
@@ -318,10 +341,7 @@ class _Crossing:
 
     def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
         """What a candidate is worth beside the plain machine."""
-        w = np.concatenate([to_host(half.w) for half in self.halves])
-        gains = base.errors - candidate.errors
-        gain = float(w @ gains / w.sum())
-        spread = float(np.sqrt(np.square(w) @ np.square(gains - gain))) / w.sum()
+        gain = self._gain(candidate.errors, base)  # of scouts, where there is no more
         return Round(
             number,
             "+".join(candidate.kernels),
@@ -329,14 +349,30 @@ class _Crossing:
             candidate.recipe.branches[0].width,
             candidate.recipe.alpha,
             candidate.error,
-            gain,
-            float(spread),
+            gain.mean,
+            gain.standard_error,
         )
 
-    def _candidate(self, trial: Trial, recipe: Recipe, roots: tuple[Roots, ...]) -> _Candidate:
+    def unbeaten(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+        """Those that the best of them does not surely beat."""
+        whole = [one for one in candidates if one.machines]
+        best = min(whole, key=lambda one: one.error, default=None)
+        return [one for one in whole if best is None or self._gain(one.errors, best).may_win]
+
+    def _gain(self, errors: Array, other: _Candidate) -> Gain:
+        """By how much errors are below another's, of scouts or of all rows."""
+        scouted = len(errors) < len(other.errors)
+        rows = self.scouts if scouted else len(self.halves[0])
+        w = np.concatenate([to_host(half.w[:rows]) for half in self.halves])
+        return Gain.of(errors, other.scouted if scouted else other.errors, w)
+
+    def _candidate(
+        self, trial: Trial, recipe: Recipe, roots: tuple[Roots, ...], scouted: Array = NOTHING
+    ) -> _Candidate:
         widths = tuple(branch.width for branch in recipe.branches)
         errors, error = trial.errors(widths, recipe.alpha), trial.error(widths, recipe.alpha)
-        return _Candidate(recipe, roots, trial.machines(widths, recipe.alpha), errors, error)
+        machines = trial.machines(widths, recipe.alpha)
+        return _Candidate(recipe, roots, machines, scouted, errors, error)
 
     def _views(self, roots: tuple[Roots, ...]) -> list[View]:
         one, two = self.halves
@@ -359,19 +395,18 @@ def metric_of(
     space: Space,
     gradient_rows: int,
     machine: Machine | None = None,
-    dtype: Any = SINGLE,
 ) -> Array:
     """The gradient outer product of the machine that a setting gives on a sample.
 
     Cost: n³/3 flops for its weights, unless it is given, and 2qndt for the gradients of q rows, in
-    the precision that the machine was solved in: single, where that is enough, unless asked for.
+    the precision that the machine was solved in: single, where that is enough.
     """
     kernel, Z = setting.kernel, sample.Z
     pairs = Pairs((kernel,), (located(Z, root),))
     (unit,) = pairs.typical
     gamma = space.gamma_for(kernel, setting.width, unit)
     if machine is None:
-        machine = pairs.machine((gamma,), sample, setting.alpha, False, dtype)
+        machine = pairs.machine((gamma,), sample, setting.alpha)
     if machine.dtype == SINGLE:  # in a unit, as M has none
         Z, gamma = single(Z, Z.mean(axis=0), unit), gamma / gamma_of(kernel, unit)
     columns = MetricColumns.around((Part(kernel, gamma, root),), Z)
@@ -387,11 +422,15 @@ def part_of(sample: Sample, root: Array | None, kernel: str, width: float, space
 
 def made(recipe: Recipe, sample: Sample, space: Space, gradient_rows: int) -> tuple[Part, ...]:
     """The kernels of a recipe, their metrics learned from a sample round by round."""
-    parts = []
+    parts, first = [], dict[Setting, Array]()
     for branch in recipe.branches:
         root: Array | None = None
         for setting in branch.steps:
-            M = metric_of(sample, root, setting, space, gradient_rows, dtype=DOUBLE)
+            M = first.get(setting) if root is None else None
+            if M is None:
+                M = metric_of(sample, root, setting, space, gradient_rows)
+            if root is None:
+                first[setting] = M
             root = root_of(M, branch.form)
         parts.append(part_of(sample, root, branch.kernel, branch.width, space))
     return tuple(parts)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
 from pinvlearn.readout.losses import NUMBERS, Judge
-from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Sample
+from pinvlearn.readout.machines import Machine, Pairs, Sample
 
 WIDTHS = tuple(np.geomspace(0.1, 4.0, 7).tolist())
 """Kernel widths in median distances."""
@@ -36,6 +35,38 @@ SCOUTS = 350
 
 SURVIVORS, FEWEST = 3, 3
 """One in so many kernels and widths goes on to twice the rows, but at least so many."""
+
+
+CERTAINTY = 2.0
+"""Standard errors by which a gain is more than chance: it is that of the best of several, and the
+best of several looks better than it is."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """By how much a mean loss is below another, row by row, and the standard error of that."""
+
+    mean: float
+    standard_error: float
+
+    @classmethod
+    def of(cls, losses: Array, others: Array, weights: Array) -> Gain:
+        """Of losses beside others of the same rows; none is sure where some are infinite."""
+        with np.errstate(invalid="ignore"):
+            gains = others - losses
+            mean = float(weights @ gains / weights.sum())
+            spread = np.sqrt(np.square(weights) @ np.square(gains - mean))
+        return cls(mean, float(spread) / float(weights.sum()))
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is more than chance."""
+        return self.mean > CERTAINTY * self.standard_error
+
+    @property
+    def may_win(self) -> bool:
+        """Whether it is no loss, or one that may be chance."""
+        return self.mean >= -CERTAINTY * self.standard_error
 
 
 @dataclass(frozen=True)
@@ -128,16 +159,11 @@ class Trial:
         return tuple(self._space.gamma_for(*part) for part in parts)
 
     def machine(
-        self,
-        number: int,
-        widths: tuple[float, ...],
-        alpha: float,
-        leave_one_out: bool,
-        dtype: Any = SINGLE,
+        self, number: int, widths: tuple[float, ...], alpha: float, leave_one_out: bool
     ) -> Machine:
-        """The machine of one view, in a precision, or in double where that is not enough."""
+        """The machine of one view."""
         gammas, sample = self.gammas(number, widths), self._views[number].sample
-        return self._pairs[number].machine(gammas, sample, alpha, leave_one_out, dtype)
+        return self._pairs[number].machine(gammas, sample, alpha, leave_one_out)
 
     def outputs(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
         """What the machine of one view predicts for the rows that judge it."""
@@ -177,13 +203,11 @@ class Trial:
     def best_alpha(self, widths: tuple[float, ...], alpha: float, *, fine: bool = False) -> float:
         """The best ridge, found by walking from one: the error has one valley.
 
-        By decades, which is enough to tell kernels apart, or finely: by half decades at the end.
+        By decades, which is enough to tell kernels apart, or finely: by half decades.
         """
-        alphas = self._space.alphas
-        at = _nearest(alphas, alpha)
-        for step in (2, 1) if fine else (2,):
-            at = _lowest(lambda i: self.error(widths, alphas[i]), at, len(alphas), step)
-        return alphas[at]
+        alphas, step = self._space.alphas, 1 if fine else 2
+        start = _nearest(alphas, alpha)
+        return alphas[_lowest(lambda i: self.error(widths, alphas[i]), start, len(alphas), step)]
 
     def best_setting(self, near: Setting) -> Setting:
         """The best width and ridge of one kernel, found by walking from a setting.
@@ -227,24 +251,30 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
 
     All kernels and widths are judged by the left-out error of the first rows, each with its best
     ridge; one in three goes on to twice as many, and so on up to `most_rows`.  Half of these find
-    the ridges of the last few, at an eighth of the work.
+    the ridges of the last few, at an eighth of the work, and leave behind what the best surely
+    beats: where nothing else is left, more rows are not asked.
     """
     most_rows = min(most_rows, len(sample))
     cells = [Setting(kernel, width) for kernel, width in product(space.kernels, space.widths)]
     best: dict[str, tuple[int, float, Setting]] = {}
     doubling = _doubling(most_rows)
+    half = doubling[-2:][0]  # if there are several
     for number, rows in enumerate(doubling, start=1):
+        if rows == most_rows and best and len(cells) == 1:
+            break
         trials = _Trials(sample.part(0, rows), space)
         if not best:
             cells = [trials.with_best_alpha(cell) for cell in cells]
         ranked = sorted(cells, key=trials.error)
         keep = max(FEWEST, len(ranked) // SURVIVORS)
-        if rows == doubling[-2:][0]:  # the last but one, if there are several
+        if rows == half:
             ranked[:keep] = [trials.with_best_alpha(cell, fine=True) for cell in ranked[:keep]]
             ranked.sort(key=trials.error)
         for cell in reversed(ranked):
             best[cell.kernel] = (-rows, trials.error(cell), cell)
         cells = ranked[:keep]
+        if rows == half:  # much fewer would not tell: they want other widths
+            cells = [cell for cell in cells if trials.may_win(cell, cells[0])] or cells[:1]
         told("trial of kernels", number, len(doubling))
     by_error = sorted(best.values(), key=lambda entry: entry[:2])
     return {cell.kernel: cell for _, _, cell in by_error}
@@ -270,6 +300,11 @@ class _Trials:
 
     def error(self, cell: Setting) -> float:
         return self._of(cell.kernel).error((cell.width,), cell.alpha)
+
+    def may_win(self, cell: Setting, best: Setting) -> bool:
+        """Whether the best one does not surely beat a cell, by the losses of the same rows."""
+        one, other = (self._of(c.kernel).errors((c.width,), c.alpha) for c in (cell, best))
+        return Gain.of(one, other, self._of(best.kernel).weights).may_win
 
     def with_best_alpha(self, cell: Setting, *, fine: bool = False) -> Setting:
         trial = self._of(cell.kernel)
