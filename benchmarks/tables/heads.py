@@ -214,7 +214,8 @@ def fields(X: np.ndarray, width: int, seed: int) -> np.ndarray:
     """max(0, patch·filter), summed up over the cells of a grid on the image.
 
     Filters are Gaussian, without mean and of unit norm, and applied to every patch inside the
-    image.  Made in single precision.  Sizes and grid were chosen by other training images than those learned from.
+    image.  Made in single precision.  Sizes and grid were chosen by training images that were held
+    out.
 
     Dempster, Webb and Schmidt (2024, arXiv 2401.15610, results of its repository) have random
     projections of MNIST, all 60,000 rows, with errors of 4.04, 3.02, 2.06, 1.50, 1.33, 1.16 and
