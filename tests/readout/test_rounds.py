@@ -121,7 +121,6 @@ def test_what_scouts_find_beaten_asks_no_whole_halves(monkeypatch):
     assert bad.machines == ()
     assert not crossing.round(1, bad, base).may_win
     assert len(good.errors) == 200
-    assert crossing.unbeaten([bad, good]) == [good]
 
 
 def test_the_next_round_takes_the_machines_that_are_there(monkeypatch):

@@ -177,10 +177,9 @@ def learn(
 
     In each round the machine of a half gives its gradient outer product; inputs multiplied by the
     root are judged by the other half.  Every kernel and form has a first round, the best of each
-    form go on, and last the best are taken two together; what the plain machine, or another of the
-    same round, beats by more than chance is left behind.  What is best of all must beat the plain
-    machine, row by row, by more than chance; its width and ridge are then those that whole halves
-    find best.
+    form go on, and last the best are taken two together; what the plain machine beats by more than
+    chance is left behind.  What is best of all must beat the plain machine, row by row, by more
+    than chance; its width and ridge are then those that whole halves find best.
 
     Parameters
     ----------
@@ -208,7 +207,7 @@ def learn(
         told("round", number, space.max_rounds)
         worth |= {one: crossing.round(number, one, base) for one in going}
         if number < space.max_rounds:
-            last = [one for one in crossing.unbeaten(going) if worth[one].may_win]
+            last = [one for one in going if worth[one].may_win]
             last = _best_of_each_form(last, GOING_ON) if number == 1 else last
             more = [crossing.next((one.form,), one, one.setting, base)[0] for one in last]
             going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
@@ -353,18 +352,12 @@ class _Crossing:
             gain.standard_error,
         )
 
-    def unbeaten(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
-        """Those that the best of them does not surely beat."""
-        whole = [one for one in candidates if one.machines]
-        best = min(whole, key=lambda one: one.error, default=None)
-        return [one for one in whole if best is None or self._gain(one.errors, best).may_win]
-
-    def _gain(self, errors: Array, other: _Candidate) -> Gain:
-        """By how much errors are below another's, of scouts or of all rows."""
-        scouted = len(errors) < len(other.errors)
+    def _gain(self, errors: Array, base: _Candidate) -> Gain:
+        """By how much errors are below the plain machine's, of scouts or of all rows."""
+        scouted = len(errors) < len(base.errors)
         rows = self.scouts if scouted else len(self.halves[0])
         w = np.concatenate([to_host(half.w[:rows]) for half in self.halves])
-        return Gain.of(errors, other.scouted if scouted else other.errors, w)
+        return Gain.of(errors, base.scouted if scouted else base.errors, w)
 
     def _candidate(
         self, trial: Trial, recipe: Recipe, roots: tuple[Roots, ...], scouted: Array = NOTHING
