@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
+import scipy.linalg
 
+import pinvlearn
 from pinvlearn._core import threads
 from pinvlearn._core.threads import (
     NEVER_SHARED,
@@ -96,6 +98,20 @@ class TestOneBlasThread:
             assert blas_limits() == {2}
         with one_blas_thread(NEVER_SHARED + 1):
             assert blas_limits() == {1}
+
+    def test_thin_panels_have_it(self, two_threads, monkeypatch):
+        limits, qr = [], scipy.linalg.qr
+
+        def watched(*args, **kwargs):
+            limits.append(blas_limits())
+            return qr(*args, **kwargs)
+
+        monkeypatch.setattr(scipy.linalg, "qr", watched)
+        A = np.add.outer(np.arange(6.0), np.arange(5.0))
+        pinvlearn.SVD.from_factors(A, A[:4]).append_rows(A[:2, :4] ** 2)
+        pinvlearn.partial_svd(*pinvlearn.as_triplets(A), A.shape, rank=1, max_epochs=2, rng=0)
+        assert len(limits) == 5
+        assert limits == 5 * [{1}]
 
     def test_after_an_error_too(self, two_threads):
         with pytest.raises(KeyboardInterrupt), one_blas_thread():

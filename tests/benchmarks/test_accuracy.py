@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def test_a_small_letter(generated, monkeypatch):
             exec(command[-1])
         return subprocess.CompletedProcess(command, 0, stdout=text.getvalue())
 
-    monkeypatch.setattr(letter.subprocess, "run", here)
+    monkeypatch.setattr(letter, "subprocess", SimpleNamespace(run=here))
     assert cli.run_command(["letter", "--kernels", "10", "20", "--out", str(generated)]) == 0
     chosen, *fits = result(generated, "letter")["records"]
     assert str(chosen["gamma"]) in chosen["widths"]

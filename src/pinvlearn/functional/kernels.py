@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -70,7 +71,8 @@ def lowrank_psd(
     tol = None if tol is None else check_share("tol", tol)
     generator = check_rng(rng)
     if solver != "randomized":
-        return pivoted_psd(K if callable(K) else np.asarray(K), k, tol, solver, generator)
+        with one_blas_thread():  # pivots come in blocks, whose products are shared out
+            return pivoted_psd(K if callable(K) else np.asarray(K), k, tol, solver, generator)
     if callable(K) or k is None or tol is not None:
         raise ValueError('solver="randomized" needs K as an array and a rank, and no tol.')
     extra = check_count("n_oversamples", n_oversamples) or 0

@@ -9,6 +9,7 @@ import numpy as np
 from pinvlearn._core.arrays import Array, IntArray, is_sparse
 from pinvlearn._core.device import library_of
 from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_choice,
     check_count,
@@ -133,9 +134,10 @@ def partial_svd(
             )
         return _descent.of_complete(rows, cols, values, shape, k, alpha, check_rng(rng))
     scale = 1.0 / np.sqrt(k) if init is None else float(init)
-    return _descent.factor_at_a_time(
-        rows, cols, values, shape, k, scale, descent, check_rng(rng), callback
-    )
+    with one_blas_thread():  # for the small factors at its end
+        return _descent.factor_at_a_time(
+            rows, cols, values, shape, k, scale, descent, check_rng(rng), callback
+        )
 
 
 def as_triplets(X: Any) -> tuple[IntArray, IntArray, Array]:

@@ -12,6 +12,7 @@ import scipy.linalg
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
 from pinvlearn._core.device import as_given, fields_of, home, is_device, on_device
 from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.threads import one_blas_thread
 from pinvlearn.linalg.report import Report
 
 CHUNK = 1024
@@ -109,11 +110,12 @@ class SVD:
                 f"row_vectors of shape {X.shape} and column_vectors of shape {Y.shape}: both must "
                 "be 2-D with one column per factor, the same number in each."
             )
-        Qx, Rx = scipy.linalg.qr(X, mode="economic")
-        Qy, Ry = scipy.linalg.qr(Y, mode="economic")
-        U, s, Vt = scipy.linalg.svd(Rx @ Ry.T, full_matrices=False)
         report = Report("factors", "orthonormalised by QR of both factors and a small SVD")
-        return sign_fixed(Qx @ U, s, Vt @ Qy.T, report)
+        with one_blas_thread():  # thin panels, on which threads wait for each other
+            Qx, Rx = scipy.linalg.qr(X, mode="economic")
+            Qy, Ry = scipy.linalg.qr(Y, mode="economic")
+            U, s, Vt = scipy.linalg.svd(Rx @ Ry.T, full_matrices=False)
+            return sign_fixed(Qx @ U, s, Vt @ Qy.T, report)
 
     @property
     def rank(self) -> int:
@@ -222,6 +224,7 @@ class SVD:
                 )
         return _alike(PseudoInverse(Vt.T, g, U.T, self.report), self.U)
 
+    @one_blas_thread()
     def append_rows(self, B: Matrix) -> SVD:
         """The decomposition of [A; B] for further rows B.
 
