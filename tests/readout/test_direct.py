@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 import pinvlearn
 from pinvlearn.readout import direct
 from pinvlearn.readout.direct import affordable, fit_direct
-from pinvlearn.readout.likelihood import EXACT, Likelihood, both
+from pinvlearn.readout.likelihood import EXACT, FEW, Likelihood, both
 from pinvlearn.readout.scoring import FOLDS, dealt
 
 
@@ -42,12 +42,12 @@ def test_every_fold_is_predicted_by_the_others(k, monkeypatch):
         np.testing.assert_allclose(found.crossed[own], logits, atol=1e-6)
 
 
-@pytest.mark.parametrize("n", [12, 40])
-def test_fewer_rows_than_features_have_the_fit_of_all_features(n, monkeypatch):
+@pytest.mark.parametrize(("n", "p"), [(12, 60), (40, 60), (100, FEW + 6)])
+def test_along_the_axes_of_rows_the_fit_is_that_of_the_features(n, p, monkeypatch):
     monkeypatch.setattr(direct, "RIDGES", (1.0, 1e-6))
     monkeypatch.setattr(direct, "SHARE", 1.0)  # of the best alone
     monkeypatch.setattr(direct, "PANEL", 16)
-    X, _, Y = told_apart(n=n, p=60)
+    X, _, Y = told_apart(n=n, p=p)
     w = np.ones(n)
     found = fit_direct(X + 100.0, Y, w)
     Z = X - X.mean(axis=0)

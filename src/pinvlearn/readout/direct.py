@@ -21,7 +21,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, slices
 from pinvlearn._core.factoring import eigh
-from pinvlearn.readout.likelihood import CLOSE, EXACT, Likelihood, both, centred
+from pinvlearn.readout.likelihood import CLOSE, EXACT, FEW, Likelihood, both, centred
 from pinvlearn.readout.scoring import FOLDS, dealt
 
 MOST_WORK, MOST_ENTRIES = 2**22, 2**24
@@ -68,14 +68,14 @@ def fit_direct(H: Array, Y: Array, weights: Array) -> Direct | None:
         return None
     every = -(-len(Y) // CHOOSING)
     some = np.sort(np.lexsort(Y.T)[::every])
-    tried = _Folds.of(rows.X[some], both(Y)[some], weights[some]).walked()
+    tried = _Folds.of(rows, both(Y), weights, some).walked()
     best = min(tried, key=lambda ridge: tried[ridge].loss)
     if best == RIDGES[-1]:  # folds are predicted best by what is the same for all rows
         return None
     least = tried[best].loss
     shares = {ridge: np.exp(least - trial.loss) for ridge, trial in tried.items()}
     shares = {ridge: share for ridge, share in shares.items() if share >= SHARE}
-    folds = _Folds.of(rows.X, both(Y), weights)
+    folds = _Folds.of(rows, both(Y), weights, slice(None))
     W, crossed = np.zeros_like(folds.every.toward), np.zeros_like(folds.every.T)
     for ridge, share in shares.items():
         trial = folds.at(ridge, EXACT, tried[ridge].Ws)
@@ -96,16 +96,17 @@ def _outputs(logits: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows Z about their mean, in units of their length, along their own span if that is less.
+    """Rows Z about their mean, in units of their length; of many features along their own axes.
 
-    `X` is Z/unit or, of fewer rows than features, its coordinates; coefficients of these, times
-    `span` and Zᵀ, are those of the features.
+    `X` is Z/unit or its coordinates, which are orthogonal.  Coefficients of these times `axes` are
+    those of the features; of fewer rows than features they are so times `span` and Zᵀ.
     """
 
     X: Array
     H: Array
     mean: Array
     unit: float
+    axes: Array | None = None
     span: Array | None = None
 
     @classmethod
@@ -116,8 +117,12 @@ class _Rows:
             if n >= p:
                 Z = H - mean
                 unit = float(np.sqrt(shares @ np.einsum("ij,ij->i", Z, Z)))
-                known = np.isfinite(unit) and unit > 0.0
-                return cls(Z / unit, H, mean, unit) if known else None
+                if not (np.isfinite(unit) and unit > 0.0):
+                    return None
+                if p <= FEW:
+                    return cls(Z / unit, H, mean, unit)
+                V = eigh(Z.T @ Z)[1]
+                return cls(Z @ (V / unit), H, mean, unit, V)
             K = np.zeros((n, n))
             for columns in slices(0, p, PANEL):
                 Z = H[:, columns] - mean[columns]
@@ -128,13 +133,18 @@ class _Rows:
         values, U = eigh(K)
         kept = values > n * np.finfo(np.float64).eps * values.max()
         U, roots = U[:, kept], np.sqrt(values[kept])
-        return cls(U * (roots / unit), H, mean, unit, U / roots)
+        return cls(U * (roots / unit), H, mean, unit, span=U / roots)
+
+    @property
+    def orthogonal(self) -> bool:
+        """Whether features are those of rows along their axes."""
+        return self.axes is not None or self.span is not None
 
     def back(self, slopes: Array) -> Array:
         """Coefficients of the features."""
         slopes = slopes / self.unit
         if self.span is None:
-            return slopes
+            return slopes if self.axes is None else self.axes @ slopes
         by_rows, coef = self.span @ slopes, np.empty((len(self.mean), slopes.shape[1]))
         for columns in slices(0, len(coef), PANEL):
             coef[columns] = (self.H[:, columns] - self.mean[columns]).T @ by_rows
@@ -158,12 +168,13 @@ class _Folds:
     folds: IntArray
 
     @classmethod
-    def of(cls, X: Array, Y: Array, weights: Array) -> _Folds:
-        """Of rows and ±1 targets with a column for each class."""
-        folds = dealt(Y, classes=True)
+    def of(cls, rows: _Rows, Y: Array, weights: Array, some: Any) -> _Folds:
+        """Of some of the rows, and ±1 targets with a column for each class."""
+        X, Y, weights = rows.X[some], Y[some], weights[some]
+        folds, axes = dealt(Y, classes=True), rows.orthogonal
 
         def of_rows(which: Any) -> Likelihood:
-            return Likelihood.of(X[which], Y[which], weights[which], FIRST, around=False)
+            return Likelihood.of(X[which], Y[which], weights[which], FIRST, axes=axes)
 
         others = [of_rows(folds != fold) for fold in range(FOLDS)]
         return cls(of_rows(folds >= 0), others, folds)
