@@ -24,8 +24,8 @@ mean. Forests take longer than it does on 20 of 23 tables, boosting on 13 of 19,
 partly of earlier runs, and ours had a rule that was taken back, which cost nursery a tenth of a
 point.) CatBoost was not tuned: twelve cells and three folds are 24 of its default fits, which take
 longer than ours on every table that it has finished. Beside xRFM tuned by 25 configurations (23
-tables) it is 0.6 points ahead. To RBF networks and SVC either half of `TabularInputs` is worth about
-half of what both are worth together; tables of categories alone gain nothing by it.
+tables) it is 0.6 points ahead. To RBF networks and SVC either half of `TabularInputs` is worth
+about half of what both are worth together; tables of categories alone gain nothing by it.
 """
 
 import argparse
