@@ -7,12 +7,13 @@ it comes, in the same circumstances, each the lowest of the repetitions. The kin
 flops are: in matrix products, in LAPACK's reductions, or elsewhere.
 
 Conclusion: of 24 entry points at up to three sizes, on pairs of cores of a server all of whose
-other cores were at work with the same, 57 of 64 cells reach their target with nothing set on free cores,
-58 of 64 beside one busy process, 57 of 59 beside two, 55 of 56 in joblib and on one processor. Most
-of those that miss do by a few hundredths. ``partial_svd`` took half as long again beside one busy
-process, since its last factors were not held to one thread: mended since. ``pinv`` and ``lstsq``,
-which once collapsed there, do not any more. ``svd`` of 5 and 10 milliseconds lost a quarter on free
-cores here and nothing elsewhere. Thirteen entry points were not reached in the time.
+other cores were at work with the same, 57 of 64 cells reach their target with nothing set on free
+cores, 58 of 64 beside one busy process, 57 of 59 beside two, 55 of 56 in joblib and on one
+processor. Most of those that miss do by a few hundredths. ``partial_svd`` took half as long again
+beside one busy process, since its last factors were not held to one thread: mended since. ``pinv``
+and ``lstsq``, which once collapsed there, do not any more. ``svd`` of 5 and 10 milliseconds lost a
+quarter on free cores here and nothing elsewhere. Thirteen entry points were not reached in the
+time.
 """
 
 import argparse
