@@ -99,6 +99,8 @@ FOUND = ("coef_", "intercept_", "loo_predictions_", "loo_scores_", "gcv_scores_"
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_fit_is_the_same_there(backend, name):
     learner, y = LEARNERS[name]
+    # A metric is made in single precision, whose rounding moves what is learned with it.
+    close = 1e-4 if name.startswith("machine") else 1e-6
     here = clone(learner).fit(X, y)
     there = clone(learner).fit(backend.put(X), backend.put(y))
     assert there.report_.method == here.report_.method
@@ -109,13 +111,13 @@ def test_a_fit_is_the_same_there(backend, name):
         if hasattr(here, attribute):
             mine, theirs = (np.asarray(host(getattr(m, attribute))) for m in (here, there))
             np.testing.assert_allclose(
-                theirs, mine, rtol=1e-6, atol=1e-7 * np.abs(mine).max(), err_msg=attribute
+                theirs, mine, rtol=close, atol=0.1 * close * np.abs(mine).max(), err_msg=attribute
             )
     for method in ("predict", "decision_function", "predict_proba"):
         if hasattr(here, method):
             found = getattr(there, method)(backend.put(NEW))
             assert backend.is_there(found)
-            np.testing.assert_allclose(host(found), getattr(here, method)(NEW), atol=1e-7)
+            np.testing.assert_allclose(host(found), getattr(here, method)(NEW), atol=0.1 * close)
 
 
 @pytest.mark.parametrize("centers", ["random", "kmeans"])
