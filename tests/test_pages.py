@@ -1,8 +1,10 @@
 """The pages of the documentation: their code runs and prints what they say."""
 
+import ast
 import doctest
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,20 @@ def test_findings_that_pages_choose_are_there():
     for name, only in chosen:
         findings = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["findings"]
         assert any(re.search(only, one) for one in findings), (name, only)
+
+
+LISTED = {"PROBLEMS": "readout.problem", "FACTORS": "readout.factors", "SUMMARIES": "summaries"}
+"""What the page of the interface lists by hand, and where that is."""
+
+
+@pytest.mark.parametrize("constant", LISTED)
+def test_names_that_the_interface_lists_are_there(constant):
+    """`make docs` would fail by one that is gone, which no other check builds."""
+    tree = ast.parse((DOCS / "_ext" / "api_pages.py").read_text("utf-8"))
+    (names,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == constant
+    )
+    module = import_module(f"pinvlearn.{LISTED[constant]}")
+    assert [name for name in names if not hasattr(module, name)] == []

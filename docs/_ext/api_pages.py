@@ -38,7 +38,7 @@ GROUPS = {
 SUMMARIES = ("Gram", "Triangle", "Tree", "fold", "load_summary", "Schema", "fingerprint")
 SUMMED = "Sums over rows that learners solve from, in files or memory: add, forget, merge."
 
-PROBLEMS = ("Problem", "Dense")
+PROBLEMS = ("Problem", "Centred")
 FACTORS = ("Spectral", "CholeskyFactor")
 
 HEAD = """\
