@@ -21,13 +21,13 @@ import scipy.linalg.lapack
 from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.device import is_device
 
-PANEL, DEVICE_PANEL = 512, 2048
+PANEL, DEVICE_PANEL, DEVICE_DIAGONAL = 512, 2048, 256
 """Columns of a symmetric product that are made at a time where no routine leaves a triangle out:
 half the work is then left out, at nearly the full rate [measured]."""
 
 GROUPS = 8
 """Parts of the rows whose products a device makes at once where the product itself is small: one
-of 512 × 512 entries has 16 tiles, and a card 100 processors and more."""
+of 256 × 1,024 entries has 16 tiles, and a card 100 processors and more."""
 
 
 def blas(name: str, *arrays: Array) -> Callable[..., Any]:
@@ -94,7 +94,7 @@ def add_gram(Z: Array, G: Array) -> None:
 
 def _add_square(Z: Any, G: Any) -> None:
     """The same for a panel on the diagonal."""
-    for rows in device_panels(Z.shape[1], PANEL):
+    for rows in device_panels(Z.shape[1], DEVICE_DIAGONAL):
         add_rows(Z[:, rows], Z[:, : rows.stop], G[rows, : rows.stop])
 
 

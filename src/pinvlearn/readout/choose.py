@@ -503,7 +503,7 @@ def held_out(
     Residuals are those of `coef`, the refined coefficients; there is no pass where `found` has the
     outputs of those.  Rows of weight zero are predicted like new ones.
     """
-    offset, again = factor.center.offset(coef), found.free is None and found.predictions is None
+    again = found.free is None and found.predictions is None
 
     def of_outputs(outputs: Array, freedom: Array) -> tuple[Array, ...]:
         Y, free = problem.rows_at_hand.Y, freedom[:, i]
@@ -522,6 +522,7 @@ def held_out(
     if found.outputs is not None and found.free is not None:
         fitted, Y, w, reach, free = of_outputs(found.outputs, found.free)
     else:
+        offset = factor.center.offset(coef)
         blocks = problem.rows_at_hand.each(of_block)
         fitted, Y, w, reach, free = map(np.concatenate, zip(*blocks, strict=True))
     if len(Y) != problem.shape[0]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pinvlearn._core.device.array import DeviceArray, device_name, home
 from pinvlearn._core.device.libraries import numpy_dtype
+from pinvlearn._core.device.ufuncs import takes_out
 
 
 def _bare_all(arrays: Any) -> tuple[Any, list[Any]]:
@@ -34,10 +35,9 @@ def _reduced(name: str, x: Any, axis: Any = None, *, initial: Any = None, **kwar
     if initial is not None and x.size == 0:
         return x.full((), initial)
     found = DeviceArray(getattr(xp, name)(data, axis=axis, **kwargs))
-    if initial is not None:
-        larger: Any = np.maximum if name == "max" else np.minimum
-        return larger(found, initial)
-    return found
+    if initial is None:
+        return found
+    return np.maximum(found, initial) if name == "max" else np.minimum(found, initial)
 
 
 def _by_name(name: str) -> Callable[..., Any]:
@@ -65,9 +65,13 @@ def _where(condition: Any, one: Any, two: Any) -> Any:
     if any(isinstance(x, float) for x in (one, two)) and wide.kind != "f":
         wide = np.dtype(np.float64)
     kind = like.xp_dtype(wide)
+    # torch and CuPy take a number beside an array of floats as it is, which is one call fewer
+    plain = takes_out(like) and len(arrays) == 1 and arrays[0].dtype == wide and wide.kind == "f"
     sides = [
         like.xp.astype(like.bare(x), kind, copy=False)
         if hasattr(x, "dtype")
+        else float(x)
+        if plain
         else like.number(x, kind)
         for x in (one, two)
     ]

@@ -35,6 +35,9 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "divide": operator.itruediv,
 }
 
+ENDS = {"maximum": "min", "minimum": "max"}
+"""What a number is to entries that are clipped at it, which torch and CuPy do by one call."""
+
 RENAMED = {"absolute": "abs", "arctan2": "atan2", "invert": "bitwise_invert"}
 """Functions of the array API by NumPy's name where that is another."""
 
@@ -61,6 +64,8 @@ def value_of(like: Any, ufunc: Any, given: list[Any]) -> Any:
         return xp.logical_not(given[0])
     if name == "square":
         return given[0] * given[0]
+    if name in ENDS and takes_out(like) and type(given[1]) is float:
+        return given[0].clip(**{ENDS[name]: given[1]})
     return getattr(xp, RENAMED.get(name, name))(*as_arrays(like, given))
 
 
