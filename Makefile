@@ -59,9 +59,9 @@ test-docs: $(VENV)/group-test
 # machine's own Python, since each card needs its own build.  What is missing is skipped and says so.
 GPUPYTHON ?= $(BIN)/python
 test-gpu:
-	PYTHONPATH=src $(GPUPYTHON) -m pytest -m gpu tests/_core tests/functional \
+	PYTHONPATH=$(CURDIR)/src:$(PYTHONPATH) $(GPUPYTHON) -m pytest -m gpu tests/_core tests/functional \
 		tests/learners/test_on_device.py tests/learners/test_blocks_on_device.py
-	PYTHONPATH=src $(GPUPYTHON) -m pytest -m gpu tests/cli/test_fit.py
+	PYTHONPATH=$(CURDIR)/src:$(PYTHONPATH) $(GPUPYTHON) -m pytest -m gpu tests/cli/test_fit.py
 
 test-attacks: $(VENV)/group-test
 	$(PYTEST) -m attacks || [ $$? -eq 5 ]  # 5: there are none

@@ -63,7 +63,7 @@ def check_device(name: str | None) -> None:
     try:
         device_like(name)
     except (ImportError, ValueError) as error:
-        raise UserError(f"--{error}", USAGE) from error
+        raise UserError(str(error).replace("device=", "--device=", 1), USAGE) from error
 
 
 def check_word(option: str, text: str, words: Sequence[str]) -> str:
