@@ -13,10 +13,10 @@ Conclusion: sums of an extreme SVM run at the rate of a matrix product, from the
 of it; PCA and SVD are ahead of scikit-learn's, and MNIST is read at 99.4 to 99.5 % (as centres are
 drawn) after a fit of 0.7 seconds. RBF networks are 14 to 21 times as fast as Nystroem + RidgeCV but
 for the smallest size, 8.6 times: of its 34 milliseconds the card works 20, 11 of them on the
-eigendecomposition, and waits for some 600 calls of the host in the rest, which check rows before and
-bound errors after. On a host that is warm it took 30. Kernel machines take two to four times the
-time of torch's own Cholesky, since they measure their error and, of low rank, choose their pivots.
-Two cores take 100 to 500 times as long.
+eigendecomposition, and waits for some 600 calls of the host in the rest, which check rows before
+and bound errors after. On a host that is warm it took 30. Kernel machines take two to four times
+the time of torch's own Cholesky, since they measure their error and, of low rank, choose their
+pivots. Two cores take 100 to 500 times as long.
 """
 
 import argparse
