@@ -392,7 +392,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]
         n = len(chances)
-        least = chances[max(n - int(np.ceil(coverage * (n + 1))), 0)]
+        least = chances[max(n - int(np.ceil(coverage * (n + 1) - 1e-9)), 0)]
         return as_given(on_device(self.predict_proba(X)) >= float(least))
 
     def __sklearn_tags__(self) -> Tags:

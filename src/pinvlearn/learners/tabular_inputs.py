@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from pinvlearn._core.arrays import Array, IntArray
 from pinvlearn._core.threads import in_threads
-from pinvlearn._validation import check_choice, check_in_memory, check_size
+from pinvlearn._validation import check_choice, check_in_memory, check_size, unmasked
 from pinvlearn.features.columns import COPIES, Column, TableSummary, prepare
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._tables import (
@@ -295,6 +295,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             check_names(X)
             validate_data(owner, X, skip_check_array=True, reset=reset)
         else:
+            X = unmasked(X)
             X = validate_data(owner, X, dtype=None, ensure_all_finite=False, reset=reset)
         columns = raw_columns(X)
         if not columns or len(columns[0]) == 0:
