@@ -121,7 +121,7 @@ def _outputs(nodes: Nodes, model: Any, x: str) -> str:
     """map(x)·coef + intercept, of shape (n, t)."""
     if getattr(model, "inputs_", None) is not None:
         (x,) = convert(nodes, model.inputs_, x)
-    drawn, coef = model.map_, np.atleast_2d(model.coef_).T
+    drawn, coef = model.map_, np.atleast_2d(model._solution()["coef_"]).T
     intercept = doubles(model.intercept_) + np.zeros(coef.shape[1])
     if isinstance(drawn, Whitened):
         drawn, coef = drawn.folded(coef)

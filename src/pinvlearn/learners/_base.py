@@ -237,7 +237,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
 
     def _readers(self, X: Matrix, method: str) -> tuple[FeatureMap, Array, Any]:
         """Map, coefficients and intercept for rows, which must live where those of the fit did."""
-        coef, intercept = on_device(self.coef_), on_device(self.intercept_)
+        coef, intercept = on_device(self._solution()["coef_"]), on_device(self.intercept_)
         check_same_home(self, X, coef, method)
         return self.map_, np.atleast_2d(coef).T, intercept
 

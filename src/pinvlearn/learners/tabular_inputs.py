@@ -45,7 +45,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     ----------
     categorical_features : "from_dtype" or array of str, int or bool, default="from_dtype"
         Columns whose values are levels.  "from_dtype": those whose type says so (categories,
-        texts, truth values).  Names, positions or a mask add columns of numbers to these.
+        texts, truth values).  In an array of texts, which NumPy makes of numbers beside a text,
+        columns that read as numbers are such.  Names, positions or a mask add columns of numbers
+        to these.
     copies : {"both", "scaled", "rank"}, default="both"
         Which copies of a numeric column there are.
     max_levels : int, default=50
