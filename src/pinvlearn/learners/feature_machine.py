@@ -465,7 +465,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     @property
     def coef_(self) -> Array:
-        """Absent: selectors of columns would prefer weights of centres to `feature_importances_`."""
+        """Absent: selectors of columns would prefer it to `feature_importances_`."""
         raise AttributeError(
             f"{type(self).__name__!r} has weights of centres and none of columns: dual_coef_. "
             "feature_importances_ are of columns."
