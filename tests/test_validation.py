@@ -3,12 +3,18 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from numpy.testing import assert_array_equal
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from matrices import FORMS, slow
 from pinvlearn import (
+    FastPCA,
+    FastPIClassifier,
+    PinvClassifier,
     PinvRegressor,
     Rank,
+    SVDImputer,
+    TabularInputs,
     as_triplets,
     frobenius_error,
     lstsq,
@@ -279,3 +285,72 @@ def test_no_part_of_a_number_is_taken_for_it(values):
             call(values)
     with pytest.raises(TypeError, match="sample_weight is of type"):
         v.check_weights(values[0], 2)
+
+
+class TestMaskedEntries:
+    """What a masked array hides is missing: its hidden values must not come back."""
+
+    @pytest.fixture
+    def X(self):
+        X = np.random.default_rng(0).standard_normal((30, 3))
+        return np.ma.masked_array(np.where(X > 1.0, 1e6, X), mask=X > 1.0)
+
+    @pytest.mark.parametrize("learner", [PinvRegressor, FastPCA])
+    def test_they_are_refused_where_nan_is(self, X, learner):
+        with pytest.raises(ValueError, match="X contains NaN, first in row"):
+            learner().fit(X, np.ones(30))
+
+    @pytest.mark.parametrize(
+        "table", [SVDImputer(random_state=0), TabularInputs()], ids=lambda x: type(x).__name__
+    )
+    def test_they_are_gaps_of_tables(self, X, table):
+        assert_array_equal(table.fit_transform(X), table.fit_transform(X.filled(np.nan)))
+
+    def test_of_targets_and_weights(self, X):
+        rows, hidden = X.filled(0.0), np.ma.masked_array(np.arange(30), mask=np.arange(30) == 4)
+        with pytest.raises(ValueError, match="y contains NaN"):
+            PinvRegressor().fit(rows, hidden)
+        with pytest.raises(ValueError, match="y contains NaN"):
+            PinvClassifier().fit(rows, np.ma.masked_array(["a", "b"] * 15, mask=hidden.mask))
+        with pytest.raises(ValueError, match="sample_weight contains NaN"):
+            PinvRegressor().fit(rows, rows[:, 0], sample_weight=hidden)
+        with pytest.raises(ValueError, match="values holds 1 NaN"):
+            partial_svd(np.arange(30), np.zeros(30, int), hidden, (30, 1), rank=1)
+
+    def test_none_hidden_is_as_without_a_mask(self, X):
+        rows = X.filled(0.0)
+        found = PinvRegressor(alpha=1.0).fit(np.ma.masked_array(rows), rows[:, 0])
+        assert_array_equal(found.coef_, PinvRegressor(alpha=1.0).fit(rows, rows[:, 0]).coef_)
+
+
+class TestClassesThatAreObjects:
+    """Columns of tables of several types: what they hold is told by the values."""
+
+    X = np.arange(12.0)[:, None] % 5
+
+    @pytest.mark.parametrize("kind", [bool, int, float])
+    @pytest.mark.parametrize("learner", [PinvClassifier, FastPIClassifier])
+    def test_numbers_and_truth_values_have_their_type_back(self, kind, learner):
+        y = (np.arange(12) % 2).astype(kind)
+        model = learner().fit(self.X, y.astype(object))
+        assert model.classes_.dtype == y.dtype
+        assert_array_equal(model.predict(self.X), learner().fit(self.X, y).predict(self.X))
+
+    def test_labels_of_several_types(self):
+        Y = np.array([[True, 0], [False, 1]] * 6, dtype=object)
+        assert PinvClassifier().fit(self.X, Y).predict(self.X).shape == (12, 2)
+
+    @pytest.mark.parametrize(
+        ("y", "types"), [(["a", 1, "b"] * 4, "number, text"), ([(1, 2), (3,), ()] * 4, "tuple")]
+    )
+    def test_others_are_named(self, y, types):
+        classes = np.empty(12, dtype=object)
+        classes[:] = y
+        with pytest.raises(ValueError, match=f"other types: {types}. Give classes.*astype"):
+            PinvClassifier().fit(self.X, classes)
+
+
+@pytest.mark.parametrize(("given", "threads"), [(-1, 4), (-2, 3), (-9, 1), (None, None), (7, 7)])
+def test_threads_are_counted_as_in_scikit_learn(monkeypatch, given, threads):
+    monkeypatch.setattr("pinvlearn._validation.parameters.processors", lambda: 4)
+    assert v.check_jobs(given) == threads

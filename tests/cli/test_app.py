@@ -46,6 +46,12 @@ def test_as_a_script_into_a_closed_pipe(csv, model) -> None:
     assert (done.stdout, done.stderr) == ("prediction\n", "")
 
 
+def test_help_fills_its_lines() -> None:
+    lines = [line.strip() for line in ok("fit", "--help").stdout.splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("Columns of numbers"))
+    assert all(len(line) > 60 for line in lines[start : lines.index("", start) - 1])
+
+
 def test_version_and_help() -> None:
     assert ok("--version").stdout == f"pinvlearn {pinvlearn.__version__}\n"
     assert all(command in ok("--help").stdout for command in ("fit", "predict", "compare"))

@@ -229,6 +229,18 @@ def test_decimal_commas_and_pipes(ratings):
     assert said["entries"] == len(ratings)
 
 
+def test_a_model_of_python_knows_its_columns_by_other_names(ratings):
+    model = pinvlearn.PartialSVD(2, random_state=0)
+    texts = ratings.astype({"user": str, "film": str})
+    pinvlearn.save(model.fit(texts["user"], texts["film"], texts["stars"]), "python.skops")
+    ratings.to_csv("ratings.csv", index=False)
+    message = fails(2, "predict", "python.skops", "ratings.csv")
+    assert "no column row, column; there are user, film" in message
+    assert "knows its columns by these names; give those of the data the same" in message
+    texts.rename(columns={"user": "row", "film": "column"}).to_csv("renamed.csv", index=False)
+    assert len(ok("predict", "python.skops", "renamed.csv").stdout.splitlines()) == len(texts) + 1
+
+
 def test_a_model_of_indices_is_for_python():
     pairs = np.argwhere(np.ones((5, 4)))
     plain = pinvlearn.PartialSVD(1, solver="als", alpha=0.1).fit(pairs, np.arange(20.0))

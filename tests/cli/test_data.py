@@ -1,8 +1,10 @@
 """Tables and sparse matrices in every format, and files that are none."""
 
+import bz2
 import datetime
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -296,11 +298,40 @@ def test_infinity_is_named() -> None:
     assert "column 'b' holds infinity, or a number beyond 1.8e+308, where a finite" in message
 
 
+PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
 @pytest.mark.parametrize("command", [["impute"], ["svd"], ["fit", "--target", "y"]])
-def test_packed_text_that_is_cut_short(command) -> None:
-    packed = gzip.compress(b"a,b,y\n" + b"1.25,2.5,3\n" * 500)
-    Path("cut.csv.gz").write_bytes(packed[:40])
-    assert "cut short" in fails(1, command[0], "cut.csv.gz", *command[1:])
+@pytest.mark.parametrize("ending", PACKERS)
+def test_packed_text_that_is_cut_short(command, ending) -> None:
+    packed = PACKERS[ending](b"a,b,y\n" + b"1.25,2.5,3\n" * 500)
+    Path(f"cut.csv.{ending}").write_bytes(packed[:40])
+    assert "cut short" in fails(1, command[0], f"cut.csv.{ending}", *command[1:])
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_packed_text(ending) -> None:
+    text = b"a;b\n1;2\n3;4\n"
+    Path(f"T.CSV.{ending.upper()}").write_bytes(PACKERS[ending](text))
+    assert _data.read(Path(f"T.CSV.{ending.upper()}"), print).X.to_numpy().tolist() == [
+        [1, 2],
+        [3, 4],
+    ]
+    assert ok("impute", "-", "--quiet", input=PACKERS[ending](text)).stdout == text.decode()
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.jsonl", "t.csv.zst", "t.libsvm.xz", "t"])
+def test_endings_that_tell_no_format(name) -> None:
+    Path(name).write_bytes(b"a,y\n1,2\n")
+    message = fails(2, "fit", name, "--target", "y")
+    assert ".csv and .tsv may be packed (.gz, .bz2, .xz)" in message
+    assert "spreadsheets are saved as CSV" in message
+
+
+def test_a_later_line_with_too_many_fields() -> None:
+    Path("rows.csv").write_text("a,b\n1,2\n\n3,4,5\n", encoding="utf-8")
+    message = fails(1, "fit", "rows.csv", "--target", "b")
+    assert "rows.csv, line 4: 3 fields, and the header has 2. Mend the line" in message
 
 
 def test_nul_characters_are_no_text() -> None:

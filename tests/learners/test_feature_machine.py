@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -29,6 +30,17 @@ def test_columns_that_matter_are_found(ridge_of_two):
     model = FeatureMachineRegressor(random_state=0).fit(X, y)
     assert set(np.argsort(model.feature_importances_)[-2:]) == {2, 5}
     assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_selectors_of_columns_go_by_importances(ridge_of_two):
+    """They prefer `coef_` where there is one, and weights of centres are not of columns."""
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X[:120], y[:120])
+    chosen = SelectFromModel(model, prefit=True, threshold=-np.inf, max_features=2)
+    np.testing.assert_array_equal(np.flatnonzero(chosen.get_support()), [2, 5])
+    assert model.dual_coef_.shape == (120,)
+    with pytest.raises(AttributeError, match="of centres and none of columns: dual_coef_"):
+        _ = model.coef_
 
 
 def test_learned_features_do_better_than_the_plain_machine(ridge_of_two):

@@ -121,6 +121,20 @@ def test_arrays_of_numbers_and_of_objects_are_one_table():
     )
 
 
+def test_numbers_that_numpy_made_texts_are_numbers():
+    rows = [[1.5, "a", 0.0], [np.nan, "b", 2.0], [-3e-5, "nan", 1.0], [4.0, "a", 7.0]] * 2
+    texts = np.array(rows)
+    assert texts.dtype.kind == "U"
+    frame = pd.DataFrame([[None if v == "nan" else v for v in row] for row in rows])
+    given, expected = TabularInputs().fit(texts), TabularInputs().fit(frame.to_numpy(dtype=object))
+    assert given.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(given.transform(texts), expected.transform(frame))
+    with pytest.raises(ValueError, match="'x0' holds numbers in the training table.*'no'"):
+        given.transform(np.array([["no", "a", "1"]]))
+    levels = TabularInputs(categorical_features=[0]).fit(texts)
+    assert "x0__1.5" in levels.get_feature_names_out()
+
+
 def test_names_positions_and_masks_say_what_is_categorical():
     table = pd.DataFrame({"code": [1, 2, 3, 1, 2], "x": [0.1, 0.2, 0.3, 0.4, 0.5]})
     by_name = TabularInputs(categorical_features=["code"]).fit(table)

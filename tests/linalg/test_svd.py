@@ -175,6 +175,24 @@ class TestPseudoInverse:
             assert P.to_array().dtype == np.float32
 
 
+def test_factors_unpack_as_numpys_do():
+    U, s, Vt = F
+    assert U is F.U
+    assert s is F.s
+    assert Vt is F.Vt
+
+
+@pytest.mark.parametrize("operator", [F, F.pinv()], ids=["svd", "pinv"])
+def test_numpy_gets_the_product(operator):
+    expected = operator.to_array()
+    np.testing.assert_array_equal(np.asarray(operator), expected)
+    assert np.array(operator, dtype=np.float32).dtype == np.float32
+    left = np.ones((2, expected.shape[0]))
+    np.testing.assert_allclose(left @ operator, left @ expected)
+    with pytest.raises(ValueError, match="without a copy"):
+        np.array(operator, copy=False)
+
+
 def test_everything_public_is_found():
     for name in pinvlearn.__all__:
         assert getattr(pinvlearn, name) is not None

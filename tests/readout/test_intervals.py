@@ -68,6 +68,30 @@ def test_both_ends_are_of_the_same_rank(data, n):
     np.testing.assert_allclose(ends[0][1], expected[1], rtol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["jackknife+", "cv+"])
+def test_a_share_that_so_few_rows_cannot_promise_is_refused(data, method):
+    X, Y, new, _ = data
+    model = pl.PinvRegressor(alpha=1.0, keep_rows=True).fit(X[:19], Y[:19])
+    assert np.isfinite(model.predict_interval(new, 0.95, method=method)).all()
+    with pytest.raises(ValueError, match="coverage=0.96 needs at least 24 training rows.*19"):
+        model.predict_interval(new, 0.96, method=method)
+
+
+def test_rows_of_no_weight_are_not_there(data):
+    """Neither in widths nor in sets of classes, however wrong their targets are."""
+    X, Y, new, _ = data
+    w, y = np.arange(N) >= 10, np.where(np.arange(N) < 10, 1e6, Y[:, 0])
+    found = pl.PinvRegressor(alpha=1.0).fit(X, y, w).predict_interval(new)
+    expected = pl.PinvRegressor(alpha=1.0).fit(X[10:], y[10:]).predict_interval(new)
+    np.testing.assert_allclose(found, expected)
+    classes = (X[:, 0] > 0.0) ^ ~w
+    model = pl.PinvClassifier(alpha=1.0).fit(X, classes, w)
+    expected = pl.PinvClassifier(alpha=1.0).fit(X[10:], classes[10:])
+    chances = [m._solution()["loo_chances"] for m in (model, expected)]
+    np.testing.assert_allclose(*chances)
+    assert (model.predict_set(new) == expected.predict_set(new)).all()
+
+
 def test_groups_are_left_out_together(data, rng):
     X, Y, new, w = data
     groups = rng.integers(0, 7, N)
@@ -177,7 +201,7 @@ class TestRowsOfTheirOwn:
     def test_too_few(self, data):
         X, Y, new, _ = data
         model = pl.PinvRegressor().fit(X, Y)
-        with pytest.raises(ValueError, match="at least 9 calibration rows; 8 were given"):
+        with pytest.raises(ValueError, match="at least 9 calibration rows; there are 8"):
             model.predict_interval(new, method="split", calibration=(X[:8], Y[:8]))
         model.predict_interval(new, method="split", calibration=(X[:9], Y[:9]))
 

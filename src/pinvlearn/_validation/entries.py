@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, max_abs
-from pinvlearn._validation.magnitudes import check_real
+from pinvlearn._validation.magnitudes import check_real, unmasked
 
 LARGEST_VALUE, SMALLEST_VALUE = 1e30, 1e-100
 """Known entries of a matrix whose factors single precision holds, and whose squares do not
@@ -77,7 +77,7 @@ def check_values(values: Any) -> Array:
     """Finite numbers, one for each known entry."""
     check_real(values, "values")
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(unmasked(values), dtype=np.float64)
     except (TypeError, ValueError) as failure:
         raise ValueError("values must be numbers.") from failure
     if array.ndim != 1:

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn import get_config
 
 from pinvlearn._core.device import device_name, is_device, is_foreign, moved_to, on_device, to_host
+from pinvlearn._validation.magnitudes import unmasked
 
 
 def dispatching() -> bool:
@@ -40,7 +41,7 @@ def following(x: Any, X: Any) -> Any:
     Those of NumPy follow when they are coded, which names of classes have to be on the host.
     """
     if not taken_as_is(x):
-        return x
+        return unmasked(x)
     x = on_device(x)
     return x if device_name(x) == device_name(X) else moved_to(to_host(x), X)
 

@@ -37,6 +37,20 @@ def check_finite(X: Matrix, feature_names: Any = None, name: str = "X", where: s
     )
 
 
+def unmasked(values: Any) -> Any:
+    """What a masked array hides as NaN, or as None among texts; all else as it is.
+
+    NumPy's conversions would bring the hidden values back.
+    """
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return values
+    if values.dtype.kind in "biu":
+        values = values.astype(np.float64)
+    if values.dtype.kind in "fc":
+        return values.filled(np.nan)
+    return np.where(np.ma.getmaskarray(values), None, values.data)
+
+
 def check_real(values: Any, name: str) -> None:
     """Refuse what a cast to floats would take a part of, or count in ticks."""
     kind = getattr(values, "dtype", None)

@@ -22,8 +22,13 @@ def check_count(name: str, value: Any, least: int = 0) -> int | None:
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """Threads as scikit-learn's `n_jobs` gives them: None for the caller's default, -1 for all."""
-    return processors() if n_jobs == -1 else check_count("n_jobs", n_jobs, least=1)
+    """Threads as scikit-learn's `n_jobs` gives them.
+
+    None is for the caller's default, -1 for all processors, -2 for all but one, and so on.
+    """
+    if isinstance(n_jobs, int | np.integer) and n_jobs < 0:
+        return max(processors() + 1 + int(n_jobs), 1)
+    return check_count("n_jobs", n_jobs, least=1)
 
 
 def check_size(name: str, value: Any) -> int:

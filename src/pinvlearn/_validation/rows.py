@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from pinvlearn._core.device import (
 )
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation.homes import check_library, check_on_host, following, taken_as_is
-from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real
+from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real, unmasked
 from pinvlearn._validation.matrices import checked_elsewhere, real
 
 FLOATS = (np.float64, np.float32)
@@ -91,6 +92,7 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """scikit-learn's checks; what is no number in a frame is named, and what takes it."""
     _check_collected(X)
     check_no_dates(X, "X")
+    X = unmasked(X)
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError) as error:
@@ -270,10 +272,32 @@ def check_classes(y: Any) -> tuple[str, Any]:
                 f"Input y contains NaN: y[{gaps[0]}] is {y[gaps[0]]!r}. Leave out rows whose class "
                 "is not known."
             )
+    y = _plain_classes(y)
     check_classification_targets(y)
     if type_of_target(y) == "multilabel-indicator":
         return "labels", y
     return "classes", column_or_1d(y, warn=True)
+
+
+def _plain_classes(y: Any) -> Any:
+    """Classes that came as objects, such as a column of a mixed table, in a type of their own."""
+    if y.dtype.kind != "O":
+        return y
+    types = {_type_of_class(value) for value in y.flat}
+    if types <= {"text"}:
+        return y
+    if types == {"number"}:
+        return np.array(y.tolist())
+    raise ValueError(
+        f"y holds objects of several or other types: {', '.join(sorted(types))}. Give classes that "
+        "are all numbers, all truth values or all texts, for instance by y.astype(str)."
+    )
+
+
+def _type_of_class(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, numbers.Real | np.bool_) else type(value).__name__
 
 
 def _classes_elsewhere(y: Any) -> tuple[str, Any]:

@@ -12,6 +12,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # which fills lines, where rich would keep those of docstrings
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(fit.fit)

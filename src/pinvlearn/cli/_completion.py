@@ -24,6 +24,10 @@ from pinvlearn.persistence import load, write_model
 VALIDATED = 0.1
 """Share of the ratings that a first fit leaves out, to tell the error of predictions."""
 
+SAY_WHICH = "Say which with --row, --col and --value."
+
+RENAME = "The model knows its columns by these names; give those of the data the same."
+
 
 def read_triplets(
     path: Path,
@@ -33,10 +37,12 @@ def read_triplets(
     note: Note,
     *,
     needed: bool = True,
+    named: str = SAY_WHICH,
 ) -> pd.DataFrame:
     """Ids as they are written and values as floats; lines without what is needed are counted.
 
-    Without a column of values every line is a click.
+    Without a column of values every line is a click.  `named` is what to do about columns that are
+    not there.
     """
     wanted = [*names, *([value] if value else [])]
     if len(set(wanted)) < len(wanted):
@@ -45,7 +51,7 @@ def read_triplets(
         )
     where = source(path, READERS, reading)
     optional = [] if needed or not value else [value]
-    frame = _texts(where, wanted if needed else names, optional, note)
+    frame = _texts(where, wanted if needed else names, optional, note, named)
     bad = frame[list(names)].isna().any(axis=1)
     if value in frame:
         plain = frame[value]
@@ -66,18 +72,18 @@ def read_triplets(
 
 
 def _texts(
-    where: Source, wanted: Sequence[str], welcome: Sequence[str], note: Note
+    where: Source, wanted: Sequence[str], welcome: Sequence[str], note: Note, named: str
 ) -> pd.DataFrame:
     """Columns as texts, None where one is missing; lines with too many fields are left out."""
     if where.suffix not in (".csv", ".tsv"):
         data = read(where.path, note, where.reading)
-        _check_names(wanted, data.frame().columns)
+        _check_names(wanted, data.frame().columns, named)
         wanted = [*wanted, *(name for name in welcome if name in data.frame().columns)]
         frame = texts_of(data, wanted)
         return frame.map(as_text).astype(object).where(frame.notna(), None)
     text, header, mark = opened_text(where)
     names = [name.strip() for name in next(csv.reader([header], delimiter=mark), [])]
-    _check_names(wanted, names)
+    _check_names(wanted, names, named)
     wanted = [*wanted, *(name for name in welcome if name in names)]
     _check_quotes(where.name, text, mark)
     malformed: list[list[str]] = []
@@ -111,13 +117,11 @@ def _check_quotes(name: str, text: str, mark: str) -> None:
             ) from error
 
 
-def _check_names(wanted: Sequence[str], there: Sequence[str]) -> None:
+def _check_names(wanted: Sequence[str], there: Sequence[str], named: str) -> None:
     missing = [name for name in wanted if name not in there]
     if missing:
         raise UserError(
-            f"there is no column {listed(missing)}; there are {listed(there)}. Say which with "
-            "--row, --col and --value.",
-            USAGE,
+            f"there is no column {listed(missing)}; there are {listed(there)}. {named}", USAGE
         )
 
 
@@ -192,7 +196,7 @@ def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: No
         remedy = "Leave it out." if clicks else "Fit it with --solver gibbs, or leave --std out."
         raise UserError(f"--std needs a model of several draws, and this has one. {remedy}", USAGE)
     names, value = names_of(model), recipe_of(model).target
-    frame = read_triplets(path, names, value, reading, note, needed=False)
+    frame = read_triplets(path, names, value, reading, note, needed=False, named=RENAME)
     truth = frame.pop(value) if value in frame else None
     for name, known in zip(names, ids_of(model), strict=True):
         unknown = ~frame[name].isin(known.tolist())
@@ -269,7 +273,7 @@ def update(path: Path, data: Path, out: Path, reading: Reading, note: Note) -> d
     with written_whole(out, lambda: note(f"waiting for who is writing {out}")) as draft:
         model = load(path)
         names, value = names_of(model), recipe_of(model).target
-        frame = read_triplets(data, names, value, reading, note)
+        frame = read_triplets(data, names, value, reading, note, named=RENAME)
         repeated = frame.duplicated(list(names), keep="last")
         if repeated.any() and model.confidence_ is None:
             note(f"{int(repeated.sum())} lines repeat a pair; the last of each counts")

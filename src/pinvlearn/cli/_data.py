@@ -62,7 +62,7 @@ class Data:
 
 
 def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = False) -> Data:
-    """Read any of the formats, by the ending of the name (with or without ``.gz``), or a pipe.
+    """Read any of the formats, by the ending of the name (packed or not), or a pipe.
 
     A table without rows is refused unless `empty` allows it.
     """

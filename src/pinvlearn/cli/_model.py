@@ -164,7 +164,7 @@ def learning_inputs(X: Any, note: Note, gaps: str = MARKED) -> Any:
         note(f"left out, as they hold no value at all: {listed(empty)}")
         X = X.drop(columns=empty)
     if X.shape[1] == 0:
-        raise UserError("no column holds any value; there is nothing to learn from.")
+        raise UserError("no column is left to learn from. Give one that holds values.")
     categories = list(X.select_dtypes(object).columns)
     if categories:
         levels = {c: X[c].nunique() for c in categories}

@@ -1,13 +1,15 @@
 """What a command reads: a file or a pipe, its ending, its bytes and its text."""
 
+import bz2
 import codecs
 import gzip
 import hashlib
 import io
+import lzma
 import re
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +17,16 @@ from pinvlearn._core.files import why_no_file
 from pinvlearn.cli._errors import USAGE, UserError
 
 STDIN = Path("-")
-GZIP = b"\x1f\x8b"
+PACKERS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": ("gzip", gzip.decompress),
+    b"BZh": ("bzip2", bz2.decompress),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+}
+"""How packed bytes begin, by what, and how to unpack them."""
+
+PACKED_TEXT = (".bz2", ".xz")
+"""Endings of packed CSV and TSV; what ``.gz`` has packed is read by the other readers too."""
+
 MAGIC = {
     b"PAR1": ".parquet",
     b"PK\x03\x04": ".npz",
@@ -122,11 +133,12 @@ def source(path: Path, endings: Iterable[str], reading: Reading = AS_USUAL) -> S
                 f"{path} {why_no_file(path)}. Give the name of a file with data.", USAGE
             )
         raw, name = None, str(path)
-        suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+        suffix = _suffix(path)
     if suffix not in endings:
         raise UserError(
             f"{name} ends in {suffix or 'nothing'!r}; the ending tells the format and must be one "
-            f"of {', '.join(endings)}. Rename or convert the file.",
+            f"of {', '.join(endings)}, where .csv and .tsv may be packed (.gz, .bz2, .xz). Rename "
+            "or convert the file; spreadsheets are saved as CSV.",
             USAGE,
         )
     if (path.stat().st_size if raw is None else len(raw)) == 0:
@@ -134,15 +146,24 @@ def source(path: Path, endings: Iterable[str], reading: Reading = AS_USUAL) -> S
     return Source(path, suffix, raw, reading)
 
 
+def _suffix(path: Path) -> str:
+    """The ending that tells the format, that of what is packed in a packed file."""
+    outer, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    packed = outer == ".gz" or (outer in PACKED_TEXT and inner in (".csv", ".tsv"))
+    return inner if packed else outer
+
+
 def unpacked(raw: bytes, name: str) -> bytes:
-    """The bytes that gzip has packed, if it has."""
-    if raw[:2] != GZIP:
+    """The bytes that gzip, bzip2 or xz has packed, if one has."""
+    start = next((start for start in PACKERS if raw.startswith(start)), None)
+    if start is None:
         return raw
+    packer, unpack = PACKERS[start]
     try:
-        return gzip.decompress(raw)
-    except (EOFError, OSError, zlib.error) as error:
+        return unpack(raw)
+    except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise UserError(
-            f"{name} is packed by gzip and cut short or damaged: {error}. Take another copy."
+            f"{name} is packed by {packer} and cut short or damaged: {error}. Take another copy."
         ) from error
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -34,11 +34,7 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
     if len(first[1]) > names:
         every = [first, *rows]
         if any(len(cells) != names + 1 for _, cells in every):
-            line, cells = next(row for row in every if len(row[1]) > names)
-            raise UserError(
-                f"{where.name}, line {line}: {len(cells)} fields, and the header has {names}. "
-                f"Mend the line, or put fields with {mark!r} in quotes."
-            )
+            _check_fields(where, every, names, mark)
         if not any(cells[-1].strip() for _, cells in every):
             options["index_col"] = False
         elif note is not None:
@@ -50,9 +46,25 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
         # Else pandas tells the types of some rows at a time, and of a column of 01, 02 and far
         # below x the first rows would be 1 and 2.
         options["low_memory"] = False
-    frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
+    try:
+        frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
+    except pd.errors.ParserError:
+        _check_fields(where, _rows(text, mark), names, mark)
+        raise
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame.reset_index(drop=True)
+
+
+def _check_fields(
+    where: Source, rows: Iterable[tuple[int, list[str]]], names: int, mark: str
+) -> None:
+    """Refuse the first row that has more cells than there are names."""
+    for line, cells in rows:
+        if len(cells) > names:
+            raise UserError(
+                f"{where.name}, line {line}: {len(cells)} fields, and the header has {names}. "
+                f"Mend the line, or put fields with {mark!r} in quotes."
+            )
 
 
 def _rows(text: str, mark: str) -> Iterator[tuple[int, list[str]]]:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.device import as_given
 from pinvlearn.deploy.graph import Nodes, doubles, element_type, onnx_module
 from pinvlearn.deploy.maps import affine, features
 from pinvlearn.deploy.tables import check_kinds, prepared_matrix
@@ -121,7 +122,7 @@ def _outputs(nodes: Nodes, model: Any, x: str) -> str:
     """map(x)·coef + intercept, of shape (n, t)."""
     if getattr(model, "inputs_", None) is not None:
         (x,) = convert(nodes, model.inputs_, x)
-    drawn, coef = model.map_, np.atleast_2d(model.coef_).T
+    drawn, coef = model.map_, np.atleast_2d(as_given(model._solution()["coef_"])).T
     intercept = doubles(model.intercept_) + np.zeros(coef.shape[1])
     if isinstance(drawn, Whitened):
         drawn, coef = drawn.folded(coef)

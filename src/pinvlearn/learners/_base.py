@@ -237,7 +237,7 @@ class ReadoutEstimator(Followed, LedgerHolder):
 
     def _readers(self, X: Matrix, method: str) -> tuple[FeatureMap, Array, Any]:
         """Map, coefficients and intercept for rows, which must live where those of the fit did."""
-        coef, intercept = on_device(self.coef_), on_device(self.intercept_)
+        coef, intercept = on_device(self._solution()["coef_"]), on_device(self.intercept_)
         check_same_home(self, X, coef, method)
         return self.map_, np.atleast_2d(coef).T, intercept
 
@@ -392,7 +392,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]
         n = len(chances)
-        least = chances[max(n - int(np.ceil(coverage * (n + 1))), 0)]
+        least = chances[max(n - int(np.ceil(coverage * (n + 1) - 1e-9)), 0)]
         return as_given(on_device(self.predict_proba(X)) >= float(least))
 
     def __sklearn_tags__(self) -> Tags:

@@ -51,8 +51,8 @@ PARAMETERS = {
         saved with the model, for the intervals "jackknife+" and "cv+".""",
     "n_jobs": """
     n_jobs : int, default=None
-        Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores.  The
-        result does not depend on it.""",
+        Threads over blocks of rows; None takes as many as BLAS is allowed, -1 all cores, -2 all but
+        one.  The result does not depend on it.""",
     "random_state": """
     random_state : int, RandomState, Generator or None, default=None
         Seed of the feature map and of the randomised solvers.""",

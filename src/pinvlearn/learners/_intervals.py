@@ -57,13 +57,13 @@ class IntervalPredictor(LedgerHolder):
         """Intervals that hold about the given share of new targets.
 
         "quantile" is the jackknife: the half-width is the ⌈coverage·(n + 1)⌉-th smallest
-        leave-one-out error, the same for all rows, and no theorem goes with it.  "jackknife+" and
-        "cv+" take quantiles over the predictions of all fits that lack one row, or one fold, and
-        need the training rows; from one product instead of n fits.  They hold at least a share of
-        1 - 2·(1 - coverage) [BCRT21] where rows are exchangeable and the map and alpha treat rows
-        alike: random units, given centres, a fixed alpha or one chosen by other rows.  What is
-        measured is about `coverage`.  Where centres are training rows, or alpha was chosen by the
-        same rows, both are estimates.
+        leave-one-out error (the largest, if n is too small for that), the same for all rows, and
+        no theorem goes with it.  "jackknife+" and "cv+" take quantiles over the predictions of all
+        fits that lack one row, or one fold, and need the training rows; from one product instead
+        of n fits.  They hold at least a share of 1 - 2·(1 - coverage) [BCRT21] where rows are
+        exchangeable and the map and alpha treat rows alike: random units, given centres, a fixed
+        alpha or one chosen by other rows.  What is measured is about `coverage`.  Where centres
+        are training rows, or alpha was chosen by the same rows, both are estimates.
 
         "split" is for the cautious: the half-width is the ⌈coverage·(m + 1)⌉-th smallest error on
         m rows that the fit has not seen.  It holds at least a share of `coverage`, on average over
@@ -120,6 +120,7 @@ class IntervalPredictor(LedgerHolder):
             )
         with one_blas_thread():
             left_out = self._rows_left_out(method, training, groups)
+            _check_enough(len(left_out.errors), coverage, "training rows")
             new, n_jobs = self._later_rows(X), check_jobs(self.n_jobs)
             lower, upper = left_out.ends(new, middle, coverage, n_jobs)
         return _ends(lower, upper, schema)
@@ -129,12 +130,7 @@ class IntervalPredictor(LedgerHolder):
         X, y = _pair("calibration", calibration, 'rows that the fit has not seen, for "split"')
         rows = self._later_rows(X)
         errors = np.abs(_targets_of(y, rows) - self._outputs_of(rows))
-        m, least = len(errors), int(np.ceil(coverage / (1.0 - coverage) - 1e-9))
-        if m < least:
-            raise ValueError(
-                f"coverage={coverage:g} needs at least {least} calibration rows; {m} were given. "
-                "Give more, or ask for a smaller share."
-            )
+        _check_enough(len(errors), coverage, "calibration rows")
         return errors if scale is None else errors / scale(self.map_(rows))
 
     def _training_rows(self, why: str, training: Any) -> tuple[Matrix, Array, Array]:
@@ -215,6 +211,16 @@ def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
         shape = "(X, y) or (X, y, sample_weight)" if weights else "(X, y)"
         raise ValueError(f"{name}= must be {shape}, {what}; it is a {type(given).__name__}.")
     return given
+
+
+def _check_enough(n: int, coverage: float, what: str) -> None:
+    """Refuse a share that no quantile of so many errors has, where a theorem goes with it."""
+    least = int(np.ceil(coverage / (1.0 - coverage) - 1e-9))
+    if n < least:
+        raise ValueError(
+            f"coverage={coverage:g} needs at least {least} {what}; there are {n}. Give more, or "
+            "ask for a smaller share."
+        )
 
 
 def _targets_of(y: Any, rows: Matrix) -> Array:

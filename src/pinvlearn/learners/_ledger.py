@@ -235,22 +235,25 @@ def with_classes(summary: Summary, classes: Any) -> Summary:
 class Solved:
     """An attribute of a learner that follows from its ledger, solved for when it is first read.
 
-    Reading it changes nothing in the learner: `vars` are the same before and after.
+    Reading it changes nothing in the learner: `vars` are the same before and after.  A solution
+    may have it by another name.
     """
 
-    def __init__(self, doc: str) -> None:
+    def __init__(self, doc: str, solved_as: str | None = None) -> None:
         self.__doc__ = doc
+        self._solved_as = solved_as
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
+        self._solved_as = self._solved_as or name
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None:
             return self
         solution = model._solution()
-        if self._name not in solution:
+        if self._solved_as not in solution:
             raise AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
-        return as_given(solution[self._name])
+        return as_given(solution[self._solved_as])
 
 
 def can_learn_in_pieces(estimator: Any) -> bool:

@@ -83,6 +83,8 @@ def _of_array(name: str, values: Any) -> RawColumn:
     missing = np.zeros(len(values), dtype=bool)
     if values.dtype.kind == "O":
         missing = np.array([_is_gap(value) for value in values], dtype=bool)
+    elif values.dtype.kind == "U":
+        missing = values == "nan"  # what NumPy makes of NaN beside texts
     return _with_gaps(name, values, missing, False)
 
 
@@ -115,6 +117,8 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
     if code == "c":
         raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
     known = column.values[~column.missing]
+    if code == "U":  # of an array, in which one text makes texts of all numbers
+        return NUMBER if _are_numbers(known) else LEVEL
     if code == "O":
         if len(known) == 0 or all(map(_is_number, known)):
             return NUMBER
@@ -127,6 +131,14 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
                     "number, a text, a truth value or a date. Split it into columns of its own."
                 )
     return LEVEL
+
+
+def _are_numbers(texts: Any) -> bool:
+    try:
+        texts.astype(np.float64)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_number(value: Any) -> bool:

@@ -88,7 +88,7 @@ def coded(schema: Schema, y: Any, weights: Array | None, class_weight: Any) -> T
         schema = schema.with_classes(y)
         if len(schema.classes) < 2:
             raise ValueError(
-                f"y has one class only ({schema.classes[0]!r}); a classifier needs at least 2."
+                f"y has one class only ({schema.classes[0]}); a classifier needs at least 2."
             )
         if class_weight is not None:
             by_class = compute_class_weight(class_weight, classes=schema.classes, y=to_host(y))
@@ -213,7 +213,7 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         )
         if schema.task == "classes":
             chances = probabilities(outputs / found["temperature_"], schema)
-            found["loo_chances"] = np.sort(chances[both(targets) > 0.0])
+            found["loo_chances"] = np.sort(_counted(chances[both(targets) > 0.0], readout.weights))
         found["loo_predictions_"] = one_column(outputs, schema)
         found["loo_error_"] = one_column(errors, schema)
     return found
@@ -286,8 +286,13 @@ def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         found["loo_error_"] = one_column(errors, schema)
         # a row that nothing else predicts might be off by anything
         off = np.where(np.isfinite(errors), np.abs(targets - outputs), np.inf)
-        found["loo_errors"] = np.sort(off, axis=0)
+        found["loo_errors"] = np.sort(_counted(off, readout.weights), axis=0)
     return found
+
+
+def _counted(of_rows: Array, weights: Array | None) -> Array:
+    """Values of the rows that have a weight: those of weight 0 are as if they were not there."""
+    return of_rows if weights is None else of_rows[weights > 0.0]
 
 
 def one_column(outputs: Array, schema: Schema) -> Array:

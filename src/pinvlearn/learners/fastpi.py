@@ -259,7 +259,7 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one class only ({self.classes_[0]!r}); a classifier needs at least 2."
+                f"y has one class only ({self.classes_[0]}); a classifier needs at least 2."
             )
         if len(self.classes_) == 2:
             return scipy.sparse.csr_array(np.where(codes == 1, 1.0, -1.0)[:, None])

@@ -41,7 +41,7 @@ from pinvlearn.features.radial import RADIAL
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import Fitted, ReadoutClassifier, ReadoutEstimator, ReadoutRegressor
 from pinvlearn.learners._docs import documented
-from pinvlearn.learners._ledger import with_classes
+from pinvlearn.learners._ledger import Solved, with_classes
 from pinvlearn.learners._passes import (
     Each,
     TableCheck,
@@ -98,6 +98,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     """Prepares columns, chooses kernel and metric by rows left out, and solves with all rows."""
 
     budget_: Budget
+
+    dual_coef_ = Solved("Weights of the centres.", solved_as="coef_")
 
     _parameter_docs = {
         "kernel": """
@@ -428,7 +430,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         return np.asarray(self.inputs_.transform(head.X), dtype=np.float64), np.asarray(head.y)
 
     def _after_blocks(self, plan: Plan, each: Each) -> None:
-        columns, coef = self.map_.folded(np.atleast_2d(self.coef_).T)
+        columns, coef = self.map_.folded(np.atleast_2d(self.dual_coef_).T)
         schema = self._ledger.schema
         self.metric_ = metric_of_blocks(replace(plan, schema=schema), columns, coef, each)
 
@@ -460,6 +462,14 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         Z = self._later_rows(X)
         check_same_home(self, Z, on_device(self.metric_), "transform")
         return as_given(np.hstack([part.coordinates(Z) for part in self.parts_]))
+
+    @property
+    def coef_(self) -> Array:
+        """Absent: selectors of columns would prefer it to `feature_importances_`."""
+        raise AttributeError(
+            f"{type(self).__name__!r} has weights of centres and none of columns: dual_coef_. "
+            "feature_importances_ are of columns."
+        )
 
     @property
     def feature_importances_(self) -> Array:
@@ -532,7 +542,11 @@ def _sizes_in_words(budget: Budget, n: int) -> str:
 def _with_more(cls: type) -> type:
     """Fill in what every learner shares, and the attributes that these machines have besides."""
     cls = documented(cls)
-    cls.__doc__ = (cls.__doc__ or "").replace("{more}", inspect.cleandoc(MORE))
+    cls.__doc__ = (
+        (cls.__doc__ or "")
+        .replace("{more}", inspect.cleandoc(MORE))
+        .replace("\ncoef_ :", "\ndual_coef_ :")
+    )
     return cls
 
 

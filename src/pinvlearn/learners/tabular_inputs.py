@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from pinvlearn._core.arrays import Array, IntArray
 from pinvlearn._core.threads import in_threads
-from pinvlearn._validation import check_choice, check_in_memory, check_size
+from pinvlearn._validation import check_choice, check_in_memory, check_size, unmasked
 from pinvlearn.features.columns import COPIES, Column, TableSummary, prepare
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._tables import (
@@ -45,7 +45,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     ----------
     categorical_features : "from_dtype" or array of str, int or bool, default="from_dtype"
         Columns whose values are levels.  "from_dtype": those whose type says so (categories,
-        texts, truth values).  Names, positions or a mask add columns of numbers to these.
+        texts, truth values).  In an array of texts, which NumPy makes of numbers beside a text,
+        columns that read as numbers are such.  Names, positions or a mask add columns of numbers
+        to these.
     copies : {"both", "scaled", "rank"}, default="both"
         Which copies of a numeric column there are.
     max_levels : int, default=50
@@ -295,6 +297,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             check_names(X)
             validate_data(owner, X, skip_check_array=True, reset=reset)
         else:
+            X = unmasked(X)
             X = validate_data(owner, X, dtype=None, ensure_all_finite=False, reset=reset)
         columns = raw_columns(X)
         if not columns or len(columns[0]) == 0:

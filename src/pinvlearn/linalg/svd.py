@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,12 +74,16 @@ class SVD:
     ((3, 2), 1, 15.0)
     >>> round(f.value(2, 1), 12)
     8.0
+    >>> U, s, Vt = f
     """
 
     U: Array
     s: Array
     Vt: Array
     report: Report = field(default_factory=_given, repr=False)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.U, self.s, self.Vt))
 
     @classmethod
     def from_factors(cls, row_vectors: Array, column_vectors: Array) -> SVD:
@@ -181,6 +185,9 @@ class SVD:
         """
         product: Array = (on_device(self.U) * on_device(self.s)) @ on_device(self.Vt)
         return product if is_device(self.U) else as_given(product)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return _formed(self, dtype, copy)
 
     def __matmul__(self, X: Matrix) -> Array:
         return apply_factors(self.U, self.s, self.Vt, X)
@@ -324,6 +331,9 @@ class PseudoInverse:
         V, gains, Ut = on_device(self.V), on_device(self.gains), on_device(self.Ut)
         return _alike(PseudoInverse(Ut.T, gains, V.T, self.report), self.V)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return _formed(self, dtype, copy)
+
     def __matmul__(self, Y: Matrix) -> Array:
         return apply_factors(self.V, self.gains, self.Ut, Y)
 
@@ -337,6 +347,13 @@ class PseudoInverse:
         """
         product: Array = (on_device(self.V) * on_device(self.gains)) @ on_device(self.Ut)
         return product if is_device(self.V) else as_given(product)
+
+
+def _formed(operator: SVD | PseudoInverse, dtype: Any, copy: bool | None) -> Array:
+    """What NumPy's functions get, which would else take the operator for a single object."""
+    if copy is False:
+        raise ValueError("the product of the factors is formed; it cannot be had without a copy.")
+    return np.asarray(operator.to_array(), dtype=dtype)
 
 
 def _alike(found: Any, given: Any) -> Any:

@@ -146,11 +146,13 @@ class RowsLeftOut:
     ) -> tuple[Array, Array]:
         """Lower and upper ends of the intervals of new rows X, whose outputs are given.
 
+        There must be coverage/(1 - coverage) training rows at least.
+
         Cost 2mnp flops for m new rows; memory a few times `MOST_PAIRS` for each thread.
         """
         n, t = self.errors.shape
         rank = int(np.ceil(coverage * (n + 1) - 1e-9))  # the product's rounding is no row more
-        above, below = min(rank, n) - 1, max(n + 1 - rank, 1) - 1
+        above, below = rank - 1, n - rank
         lower, upper = np.empty_like(outputs), np.empty_like(outputs)
         share = self.root / float(np.square(self.root).sum())
         widths = np.abs(self.errors) / self.root[:, None]

@@ -326,7 +326,7 @@ def _check_solvable(problem: Problem, solver: Solver, alpha: Alpha) -> None:
     classes = summary.schema.classes
     if classes is not None and len(classes) < 2:
         raise ValueError(
-            f"all rows so far are of one class ({classes[0]!r}); a classifier needs at least 2. "
+            f"all rows so far are of one class ({classes[0]}); a classifier needs at least 2. "
             "Add rows of another, or name it in classes=."
         )
     needs = needs_of(solver, alpha)
