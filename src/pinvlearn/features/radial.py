@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, as_array, is_sparse, slices, to_dense
 from pinvlearn._core.device import home, is_device
+from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.threads import share_out
 
 
@@ -98,6 +99,31 @@ def _exp_in_place(exponent: Array) -> Array:
     return np.exp(exponent, out=exponent)
 
 
+def mean_exponential(exponents: Sequence[Array], gammas: Sequence[float], out: Array) -> Array:
+    """The mean of exp(gamma·E), of exponents E from the lowest to 0, written where it belongs.
+
+    All are in C order, and of one precision.
+    """
+    share, single = 1.0 / len(exponents), out.dtype == np.float32 and not is_device(out)
+    for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
+        if single:
+            _single_exponentials(E, gamma, share, number > 0, out)
+            continue
+        values = _exp_in_place(gamma * E)
+        values *= share
+        if number:
+            values += out
+        out[...] = values
+    return out
+
+
+def _single_exponentials(E: Array, gamma: float, share: float, add: bool, out: Array) -> None:
+    from pinvlearn.features import _compiled
+
+    numbers = (np.float32(number) for number in (gamma, lowest(E.dtype), share))
+    _compiled.exponentials(E, *numbers, add, out)
+
+
 def row_squares(X: Matrix) -> Array:
     """Squared norm of each row."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
@@ -132,18 +158,30 @@ def distances(X: Array, centers: Array, metric: str) -> Array:
     """
     if is_device(X):
         return X.distances(centers, 1 if metric == "city_block" else 2)
+    D, fill = _distances(X, centers, metric)
+    share_out(fill, [(part, len(centers)) for part in slices(0, len(X), CHUNK)])
+    return D
+
+
+def mutual_distances(X: Array, metric: str) -> Array:
+    """The same of all pairs of rows of one set: on the host half of them are computed."""
+    if is_device(X):
+        return distances(X, X, metric)
+    D, fill = _distances(X, X, metric)
+    share_out(fill, [(part, part.stop) for part in slices(0, len(X), CHUNK)])
+    return mirror_lower(D)
+
+
+def _distances(X: Array, centers: Array, metric: str) -> tuple[Array, Callable[..., None]]:
+    """Room for distances, and what fills some rows of it up to some column."""
     from pinvlearn.features import _compiled
 
     dtype = np.float32 if X.dtype == np.float32 else np.float64
-    D = np.empty((len(X), len(centers)), dtype=dtype)
+    D: Array = np.empty((len(X), len(centers)), dtype=dtype)
     rows = np.ascontiguousarray(X, dtype=dtype)
     columns = np.ascontiguousarray(centers.T, dtype=dtype)
     loop = getattr(_compiled, metric)
-    share_out(
-        lambda part: loop(rows, columns, D, part.start, part.stop),
-        [(part,) for part in slices(0, len(X), CHUNK)],
-    )
-    return D
+    return D, lambda part, until: loop(rows, columns, D, part.start, part.stop, until)
 
 
 RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {

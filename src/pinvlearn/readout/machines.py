@@ -8,7 +8,7 @@ machine is made again in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
-from pinvlearn._core.device import is_device
-from pinvlearn._core.products import mirror_lower
+from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import NORMS, gamma_of, median_distance
-from pinvlearn.features.radial import distances, lowest, rbf_exponents
+from pinvlearn.features.radial import distances, mean_exponential, mutual_distances, rbf_exponents
 from pinvlearn.readout.choose import left_out
 from pinvlearn.readout.kernel_factors import (
     KernelRows,
@@ -41,10 +40,7 @@ MANY, FEW = 1024, 4
 all would be too large."""
 
 ROWS = 64
-"""Rows whose kernel values are made at a time: they are still in cache when they are summed."""
-
-STRIP = 1024
-"""Rows of a symmetric matrix whose distances are computed at a time: those up to the diagonal."""
+"""Rows whose kernel values are made at a time: they are still in cache when they are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +119,7 @@ class Pairs:
         self.typical = [median_distance(k, X) for k, X in zip(kernels, rows, strict=True)]
         self._within: dict[Any, list[Array]] = {}
         self._across: dict[Any, list[Array]] = {}
-        self._last: dict[Any, Array] = {}
+        self._rooms: dict[Any, Array] = {}
         self._refused: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
@@ -134,7 +130,7 @@ class Pairs:
             for known in (self._within, self._across)
         )
         few._rows, few._others = ([X[:count] for X in of] for of in (self._rows, self._others))
-        few._last = {}
+        few._rooms = {}
         return few
 
     @classmethod
@@ -150,7 +146,7 @@ class Pairs:
             {SINGLE: [E for one in several for E in getattr(one, name)(SINGLE)]}
             for name in ("_exponents_within", "_exponents_across")
         )
-        both._last, both._refused = {}, {}
+        both._rooms, both._refused = {}, {}
         return both
 
     def machine(
@@ -181,25 +177,36 @@ class Pairs:
 
     def outputs(self, gammas: tuple[float, ...], machine: Machine) -> Array:
         """What a machine of the rows predicts for the others."""
-        key = (gammas, machine.dtype)
-        if key not in self._last:
-            self._last = {}  # before others take its place
-            exponents = self._exponents_across(machine.dtype)
-            self._last[key] = _mean_kernel(exponents, self._scaled(gammas, machine.dtype))
-        products = self._last[key] @ machine.coef.astype(machine.dtype, copy=False)
+        coef = machine.coef.astype(machine.dtype, copy=False)
+        exponents = self._exponents_across(machine.dtype)
+        scaled = self._scaled(gammas, machine.dtype)
+        products = np.empty((len(exponents[0]), coef.shape[1]), machine.dtype, like=home(coef))
+
+        def fill(rows: slice) -> None:  # their kernel values are still in cache
+            values = np.empty_like(exponents[0][rows], order="C")
+            products[rows] = _mean_kernel(exponents, scaled, rows, values) @ coef
+
+        _share_rows(fill, products)
         outputs: Array = products.astype(DOUBLE, copy=False) + machine.intercept
         return outputs
 
     def _values(self, gammas: tuple[float, ...], dtype: Any, count: int | None = None) -> Array:
-        """Kernel values of the rows, or the first of them, in an array of their own."""
+        """Kernel values of the rows, or the first of them, until others are asked for.
+
+        Their room is kept: the pages of a new array cost more than the values do.
+        """
         exponents = [E[:count, :count] for E in self._exponents_within(dtype)]
-        return _mean_kernel(exponents, self._scaled(gammas, dtype), symmetric=True)
+        if (dtype, count) not in self._rooms:
+            self._rooms[dtype, count] = np.empty_like(exponents[0], order="C")
+        K, scaled = self._rooms[dtype, count], self._scaled(gammas, dtype)
+        _share_rows(lambda rows: _mean_kernel(exponents, scaled, rows, K[rows]), K)
+        return K
 
     def _exponents_within(self, dtype: Any) -> list[Array]:
         if dtype not in self._within:
             located = self._located(self._rows, dtype)
             self._within[dtype] = [
-                _exponents_within(k, X) for k, X in zip(self._kernels, located, strict=True)
+                _exponents(k, X) for k, X in zip(self._kernels, located, strict=True)
             ]
         return self._within[dtype]
 
@@ -232,44 +239,25 @@ def single(Z: Array, middle: Array, unit: float) -> Array:
     return ((Z - middle) / unit).astype(SINGLE)
 
 
-def _exponents(kernel: str, X: Array, Z: Array) -> Array:
-    """log k(x, z) of all pairs of rows for gamma = 1."""
+def _exponents(kernel: str, X: Array, Z: Array | None = None) -> Array:
+    """log k(x, z) of all pairs of rows for gamma = 1; of the pairs of one set without another."""
     if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
-        return rbf_exponents(X, Z)
-    E = distances(X, Z, NORMS[kernel])
+        return rbf_exponents(X, X if Z is None else Z)
+    norm = NORMS[kernel]
+    E = mutual_distances(X, norm) if Z is None else distances(X, Z, norm)
     if kernel == "rbf":
         np.square(E, out=E)
     return np.negative(E, out=E)
 
 
-def _exponents_within(kernel: str, X: Array) -> Array:
-    """The same of all pairs of rows of one set; on the host those up to the diagonal alone."""
-    if is_device(X):
-        return _exponents(kernel, X, X)
-    E: Array = np.empty((len(X), len(X)), dtype=X.dtype)
-    for rows in slices(0, len(X), STRIP):
-        E[rows, : rows.stop] = _exponents(kernel, X[rows], X[: rows.stop])
-    return E
-
-
 def _mean_kernel(
-    exponents: Sequence[Array], gammas: Sequence[float], *, symmetric: bool = False
+    exponents: Sequence[Array], gammas: Sequence[float], rows: slice, out: Array
 ) -> Array:
-    """The mean of the kernels' values; of a symmetric matrix half of them are computed."""
-    total: Array = np.empty_like(exponents[0])
-    symmetric = symmetric and not is_device(total)
+    """The mean of the kernels' values of some rows, written where it belongs."""
+    return mean_exponential([np.ascontiguousarray(E[rows]) for E in exponents], gammas, out)
 
-    def fill(rows: slice) -> None:
-        columns = slice(0, rows.stop if symmetric else total.shape[1])
-        K = total[rows, columns]
-        for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
-            values = np.multiply(E[rows, columns], gamma, out=None if number else K)
-            np.exp(np.maximum(values, lowest(K.dtype), out=values), out=values)
-            if number:
-                K += values
-        if len(exponents) > 1:
-            K /= len(exponents)
 
-    height = len(total) if is_device(total) else ROWS
-    share_out(fill, [(rows,) for rows in slices(0, len(total), height)])
-    return mirror_lower(total) if symmetric else total
+def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:
+    """Have threads share out the rows of an array, a few at a time."""
+    height = len(of) if is_device(of) else ROWS
+    share_out(fill, [(rows,) for rows in slices(0, len(of), height)])
