@@ -29,8 +29,8 @@ ROWS = 256
 """Rows whose gradients are made at a time: enough for centres to be weighted once for each output,
 and few enough for their kernel values to be still in cache."""
 
-MEDIAN_ROWS = 500
-"""Rows whose distances to each other the median is taken of."""
+MEDIAN_ROWS = 250
+"""Rows whose distances to each other the median is taken of: 31,000 of them."""
 
 Gradients: TypeAlias = Callable[[Array, Array, Array, float], Iterator[Array]]
 
@@ -207,7 +207,7 @@ def gamma_of(kernel: str, length: float) -> float:
 def median_distance(kernel: str, X: Array) -> float:
     """The median of the distances that are not 0, in the norm of a kernel; 1 if there is none.
 
-    Of the first 500 rows.
+    Of the first 250 rows.
     """
     X = to_host(X[: min(MEDIAN_ROWS, len(X))])  # so few are measured there
     apart = distances(X, X, NORMS[kernel])[np.tri(len(X), k=-1, dtype=bool)]

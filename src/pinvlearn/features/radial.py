@@ -104,24 +104,24 @@ def mean_exponential(exponents: Sequence[Array], gammas: Sequence[float], out: A
 
     All are in C order, and of one precision.
     """
-    share, single = 1.0 / len(exponents), out.dtype == np.float32 and not is_device(out)
+    if out.dtype == np.float32 and not is_device(out):
+        return _single_exponentials(exponents, gammas, out)
     for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
-        if single:
-            _single_exponentials(E, gamma, share, number > 0, out)
-            continue
-        values = _exp_in_place(gamma * E)
-        values *= share
+        values = _exp_in_place(np.multiply(E, gamma, out=None if number else out))
         if number:
-            values += out
-        out[...] = values
+            out += values
+    if len(exponents) > 1:
+        out /= len(exponents)
     return out
 
 
-def _single_exponentials(E: Array, gamma: float, share: float, add: bool, out: Array) -> None:
+def _single_exponentials(exponents: Sequence[Array], gammas: Sequence[float], out: Array) -> Array:
     from pinvlearn.features import _compiled
 
-    numbers = (np.float32(number) for number in (gamma, lowest(E.dtype), share))
-    _compiled.exponentials(E, *numbers, add, out)
+    least, share = np.float32(lowest(out.dtype)), np.float32(1.0 / len(exponents))
+    for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
+        _compiled.exponentials(E, np.float32(gamma), least, share, number > 0, out)
+    return out
 
 
 def row_squares(X: Matrix) -> Array:

@@ -20,7 +20,7 @@ from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import NORMS, gamma_of, median_distance
 from pinvlearn.features.radial import distances, mean_exponential, mutual_distances, rbf_exponents
-from pinvlearn.readout.choose import left_out
+from pinvlearn.readout.choose import left_out as left_out_of
 from pinvlearn.readout.kernel_factors import (
     KernelRows,
     by_cholesky,
@@ -39,7 +39,7 @@ MANY, FEW = 1024, 4
 """Of so many rows or more, one in so many tells first, at a 64th of the work, where the bound of
 all would be too large."""
 
-ROWS = 64
+ROWS = 128
 """Rows whose kernel values are made at a time: they are still in cache when they are used."""
 
 
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Weights and intercepts of a kernel machine, and what each row is predicted by the others.
+    """Weights and intercepts of a kernel machine, and what others predict for its last rows.
 
     `dtype` is the precision that it was solved in.
     """
@@ -76,25 +76,28 @@ def solved(
     K: Array,
     sample: Sample,
     alpha: float,
-    leave_one_out: bool = False,
+    left_out: int = 0,
     limit: float = np.inf,
 ) -> Machine:
-    """The machine of one ridge, n³/3 flops and as many for leave-one-out; K is overwritten.
+    """The machine of one ridge, n³/3 flops, with the last m rows left out one at a time, m³/3.
 
-    In the precision of K; in single precision rounding may move the outputs as far as the limit.
-    In double precision its factor may be in single, where rows left out err by less than 1 %.
+    K is overwritten.  In its precision; in single precision rounding may move the outputs as far as
+    the limit.  In double precision its factor may be in single, where rows left out err by less
+    than 1 %.
     """
     rows = KernelRows.of(K, sample.Y, np.sqrt(sample.w), True)
     if K.dtype == SINGLE:
-        fit = by_single_cholesky(rows, alpha, limit, leave_one_out=leave_one_out)
+        fit = by_single_cholesky(rows, alpha, limit, left_out=left_out)
     else:
-        fit = by_mixed_cholesky(rows, alpha) if leave_one_out else None
-        fit = fit or by_cholesky(rows, alpha, leave_one_out=leave_one_out)
+        fit = by_mixed_cholesky(rows, alpha, left_out=left_out) if left_out else None
+        fit = fit or by_cholesky(rows, alpha, leave_one_out=left_out > 0)
     if fit is None:
         raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
     predictions: Array = np.empty(0)
-    if leave_one_out:
-        predictions = left_out(sample.Y, fit.dual.numerator, fit.dual.freedom * rows.root)
+    if left_out:
+        errors, freedom = (of[-left_out:] for of in (fit.dual.numerator, fit.dual.freedom))
+        root = rows.root[-left_out:]
+        predictions = left_out_of(sample.Y[-left_out:], errors, freedom * root)
     return Machine(rows.root[:, None] * fit.dual.weights, fit.offset, predictions, K.dtype)
 
 
@@ -154,7 +157,7 @@ class Pairs:
         gammas: tuple[float, ...],
         sample: Sample,
         alpha: float,
-        leave_one_out: bool = False,
+        left_out: int = 0,
     ) -> Machine:
         """The machine of the rows at one ridge, in double precision where single is not enough.
 
@@ -163,17 +166,17 @@ class Pairs:
         if alpha > self._refused.get(gammas, -np.inf):
             try:
                 self._check_single(gammas, sample, alpha)
-                return solved(self._values(gammas, SINGLE), sample, alpha, leave_one_out, LIMIT)
+                return solved(self._values(gammas, SINGLE), sample, alpha, left_out, LIMIT)
             except np.linalg.LinAlgError:
                 self._refused[gammas] = alpha
-        return solved(self._values(gammas, DOUBLE), sample, alpha, leave_one_out)
+        return solved(self._values(gammas, DOUBLE), sample, alpha, left_out)
 
     def _check_single(self, gammas: tuple[float, ...], sample: Sample, alpha: float) -> None:
         """Refuse what some of many rows show to be beyond the limit: it grows as their number."""
         if len(sample) >= MANY:
             few = len(sample) // FEW
             K = self._values(gammas, SINGLE, few)
-            solved(K, sample.part(0, few), alpha, False, LIMIT / FEW)
+            solved(K, sample.part(0, few), alpha, 0, LIMIT / FEW)
 
     def outputs(self, gammas: tuple[float, ...], machine: Machine) -> Array:
         """What a machine of the rows predicts for the others."""

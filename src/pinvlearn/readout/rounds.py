@@ -314,7 +314,7 @@ class _Crossing:
         """By the machines of both halves, at their size: rows left out, and the other half's."""
         widths, measured = chosen.widths, []
         for number, (own, others) in enumerate((self.halves, self.halves[::-1])):
-            machine = trial.machine(number, widths, chosen.recipe.alpha, True)
+            machine = trial.machine(number, widths, chosen.recipe.alpha, len(own))
             outputs = trial.outputs(number, widths, machine)
             inside, outside = self._judged(own, machine.left_out), self._judged(others, outputs)
             measured.append((inside, outside))
