@@ -71,6 +71,8 @@ def test_diagonal_and_norms_of_the_inverse(small_tiles, n):
     assert 1.0 <= ratio.min() <= ratio.max() <= 3.0
     factor_lower(A)
     np.testing.assert_allclose(inverse_diagonal(A), np.diagonal(inverse), rtol=1e-11)
+    last = inverse_diagonal(A, len(A) // 3)
+    np.testing.assert_allclose(last, np.diagonal(inverse)[len(A) // 3 :], rtol=1e-11)
 
 
 @pytest.mark.parametrize("n", [1, 8, 25, 131])

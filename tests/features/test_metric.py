@@ -15,7 +15,7 @@ from pinvlearn.features.metric import (
     median_distance,
     root_of,
 )
-from pinvlearn.features.radial import RADIAL, distances
+from pinvlearn.features.radial import RADIAL, distances, mutual_distances
 
 RNG = np.random.default_rng(0)
 CENTERS, X, COEF = (RNG.standard_normal(shape) for shape in ((40, 5), (12, 5), (40, 3)))
@@ -107,6 +107,17 @@ def test_distances_are_scipys(metric, scipys, width):
     np.testing.assert_allclose(distances(A, B, metric), cdist(A, B, scipys), rtol=1e-13)
     near = distances(A[:1], A[:1] + 1e-9, metric)
     np.testing.assert_allclose(near, cdist(A[:1], A[:1] + 1e-9, scipys), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [1, 2, 255, 601])
+@pytest.mark.parametrize("metric", ["city_block", "euclidean"])
+def test_mutual_distances_are_those_of_all_pairs(metric, rows, dtype):
+    A = RNG.standard_normal((rows, 6)).astype(dtype)
+    found = mutual_distances(A, metric)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, distances(A, A, metric))
+    np.testing.assert_array_equal(found, found.T)
 
 
 def test_a_width_is_in_units_of_the_median_distance():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from matrices import sparse
-from pinvlearn.features.radial import RADIAL, RadialBasis, rbf_exponents
+from pinvlearn.features.radial import RADIAL, RadialBasis, lowest, mean_exponential, rbf_exponents
 
 RNG = np.random.default_rng(0)
 
@@ -41,6 +41,22 @@ def test_exponents_of_gaussians(dtype):
     assert exponents.dtype == dtype
     expected = -distance.cdist(X, X[:6], "sqeuclidean")
     np.testing.assert_allclose(exponents, expected, atol=50 * np.finfo(dtype).eps * 30.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_of_exponentials(dtype):
+    """To eps from the lowest exponent to 0, whatever the room held before."""
+    least, eps = lowest(dtype), float(np.finfo(dtype).eps)
+    E = np.append(np.linspace(1.1 * least, 0.0, 1999), -np.inf).reshape(40, 50).astype(dtype)
+    room = np.full_like(E, np.nan)
+    found = mean_exponential([E], [0.7], room)
+    assert found is room
+    exact = np.exp(np.maximum(dtype(0.7) * E, least).astype(np.float64))
+    np.testing.assert_allclose(found, exact, rtol=2 * eps)
+    assert found[-1, -1] == pytest.approx(np.exp(least), rel=2 * eps)
+    assert found[-1, -2] == 1.0
+    both = mean_exponential([E, np.zeros_like(E)], [0.7, 0.1], room)
+    np.testing.assert_allclose(both, (exact + 1.0) / 2.0, rtol=4 * eps)
 
 
 @pytest.mark.parametrize("kernel", RADIAL)

@@ -27,7 +27,7 @@ def test_single_precision_keeps_within_its_bound(kernel, alpha):
     rows, others = sample(), sample(50, seed=1)
     K, across = RADIAL[kernel](rows.Z, rows.Z, 0.2), RADIAL[kernel](others.Z, rows.Z, 0.2)
     pairs = pairs_of(rows, kernel, (others.Z,))
-    machine, exact = pairs.machine((0.2,), rows, alpha, True), solved(K.copy(), rows, alpha, True)
+    machine, exact = pairs.machine((0.2,), rows, alpha, 120), solved(K.copy(), rows, alpha, 120)
     assert machine.dtype == SINGLE
     assert machine.coef.dtype == machine.left_out.dtype == DOUBLE
     bound = 10.0 * EPS * np.linalg.norm(K) * np.linalg.norm(exact.coef)
@@ -38,8 +38,8 @@ def test_single_precision_keeps_within_its_bound(kernel, alpha):
 
 def test_ridges_too_small_for_it_are_solved_in_double_precision():
     rows = sample()
-    machine = pairs_of(rows).machine((0.01,), rows, 1e-6, True)
-    exact = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.01), rows, 1e-6, True)
+    machine = pairs_of(rows).machine((0.01,), rows, 1e-6, 120)
+    exact = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.01), rows, 1e-6, 120)
     assert machine.dtype == DOUBLE
     # eps·cond(K + alpha) with cond = 120 / 1e-6
     np.testing.assert_allclose(machine.left_out, exact.left_out, atol=1e-6)
@@ -100,9 +100,7 @@ def test_near_rows_far_from_all_others_stay_near(kernel):
     rows = sample()
     Z, Y = rows.Z.copy(), rows.Y.copy()
     Z[:2], Y[:2] = 1e5, 3.0
-    machine = pairs_of(Sample(Z, Y, rows.w), kernel).machine(
-        (0.2,), Sample(Z, Y, rows.w), 0.1, True
-    )
+    machine = pairs_of(Sample(Z, Y, rows.w), kernel).machine((0.2,), Sample(Z, Y, rows.w), 0.1, 120)
     assert machine.dtype == SINGLE
     # (K + alpha)c = Y - b of the one that is left: c = (3 - b) / 1.1, b moving by 3/120 or so
     expected = machine.intercept + (3.0 - machine.intercept) / 1.1
@@ -120,3 +118,17 @@ def test_the_first_rows_share_the_distances(monkeypatch):
     expected = solved(RADIAL["laplacian"](part.Z, part.Z, 0.2), part, 0.1)
     np.testing.assert_allclose(machine.coef, expected.coef, atol=1e-4)
     assert few.outputs((0.2,), machine).shape == (60, 1)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("few", [1, 70])
+def test_the_last_rows_are_left_out_as_if_all_were(monkeypatch, dtype, few):
+    monkeypatch.setattr("pinvlearn.readout.kernel_factors.MANY", 100)  # mixed precision
+    rows = sample()
+    rows = Sample(rows.Z, rows.Y, np.linspace(0.5, 1.5, 120))
+    K = RADIAL["rbf"](rows.Z, rows.Z, 0.2).astype(dtype)
+    every, some = (solved(K.copy(), rows, 0.1, count) for count in (120, few))
+    assert len(some.left_out) == few
+    # of tiles that begin elsewhere, in single precision: eps·cond(K + alpha), cond about 1e3
+    np.testing.assert_allclose(some.left_out, every.left_out[-few:], atol=1e-4)
+    np.testing.assert_array_equal(some.coef, every.coef)

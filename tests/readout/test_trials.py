@@ -54,6 +54,16 @@ def test_errors_are_those_of_refitting_without_each_row(kernel, double):
     assert trial.error((0.7,), 0.1) == pytest.approx(mean)
 
 
+def test_half_of_many_rows_judge(monkeypatch):
+    rows = sample(60, weights=True)
+    every = Trial(Space(), ("rbf",), [View(rows, (rows.Z,))]).errors((1.0,), 0.1)
+    monkeypatch.setattr("pinvlearn.readout.trials.FIRST_ROWS", 20)
+    half = Trial(Space(), ("rbf",), [View(rows, (rows.Z,))])
+    np.testing.assert_array_equal(half.weights, rows.w[30:])
+    np.testing.assert_allclose(half.errors((1.0,), 0.1), every[30:], rtol=1e-3)
+    assert len(Trial(Space(), ("rbf",), [View(rows.part(0, 25), (rows.Z[:25],))]).weights) == 20
+
+
 def test_errors_of_other_rows(double):
     rows, others = sample(40), sample(30, seed=1)
     trial = Trial(Space(), ("rbf",), [View(rows, (rows.Z,), others, (others.Z,))])
@@ -102,7 +112,7 @@ def test_single_precision_finds_the_same_errors(monkeypatch):
 def test_a_given_gamma_is_obeyed(double):
     rows = sample(30)
     trial = Trial(Space(gamma=0.3), ("rbf",), [View(rows, (rows.Z,))])
-    machine = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.3), rows, 0.1, leave_one_out=True)
+    machine = solved(RADIAL["rbf"](rows.Z, rows.Z, 0.3), rows, 0.1, left_out=30)
     expected = squared_loss(rows.Y, machine.left_out, rows.w)
     np.testing.assert_allclose(trial.errors((1.0,), 0.1), expected, rtol=1e-10)
 

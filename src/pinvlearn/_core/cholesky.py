@@ -65,8 +65,8 @@ class RidgeFactor(Protocol):
     def residual(self, rhs: Array, solved: Array) -> Array:
         """rhs - (K + alpha)·solved, from K itself."""
 
-    def inverse_diagonal(self) -> Array:
-        """The diagonal of the inverse; n³/3 flops."""
+    def inverse_diagonal(self, first: int = 0) -> Array:
+        """The diagonal of the inverse from some entry on; m³/3 flops for m entries."""
 
 
 class OwnFactor(RidgeFactor, Protocol):
@@ -111,8 +111,8 @@ class _InPlace:
         left: Array = rhs - blas("symm", self.L)(1.0, self.L, solved, lower=False) - shift * solved
         return left
 
-    def inverse_diagonal(self) -> Array:
-        return inverse_diagonal(self.L)
+    def inverse_diagonal(self, first: int = 0) -> Array:
+        return inverse_diagonal(self.L, first)
 
 
 class SingleFactor:
@@ -159,8 +159,8 @@ class SingleFactor:
         diagonal[:] = factors
         return left
 
-    def inverse_diagonal(self) -> Array:
-        return inverse_diagonal(self.L).astype(np.float64)
+    def inverse_diagonal(self, first: int = 0) -> Array:
+        return inverse_diagonal(self.L, first).astype(np.float64)
 
     def diagonal_error(self, norms: Array) -> Array:
         """About the most that the inverse's diagonal is off by, from the norms of its columns.
@@ -207,8 +207,8 @@ class _There:
         left: Array = rhs - self.K @ solved - self.alpha * solved
         return left
 
-    def inverse_diagonal(self) -> Array:
-        parts = slices(0, len(self.L), DEVICE_COLUMNS)
+    def inverse_diagonal(self, first: int = 0) -> Array:
+        parts = slices(first, len(self.L), DEVICE_COLUMNS)
         return np.concatenate([_column_products(X, X) for X in map(self._columns, parts)])
 
     def _columns(self, part: slice) -> Array:
@@ -272,8 +272,12 @@ def _leading(A: Array) -> int:
     return int(A.strides[1] // A.itemsize)
 
 
-def inverse_diagonal(L: Array) -> Array:
-    """The diagonal of (LLᵀ)⁻¹ for a factor in a lower triangle, Fortran order; n³/3 flops."""
+def inverse_diagonal(L: Array, first: int = 0) -> Array:
+    """The diagonal of (LLᵀ)⁻¹ for a factor in a lower triangle, Fortran order; n³/3 flops.
+
+    From some entry on, of which there are m, it is that of the last m rows and columns of L: m³/3.
+    """
+    L = L[first:, first:]
     diagonal = np.empty(len(L), dtype=L.dtype)
 
     def solve(part: slice) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from pinvlearn._core.jit import compiled
 
@@ -20,55 +22,110 @@ WIDTH = 512
 
 
 @compiled(**_OPTIONS)
-def city_block(X: Any, Ct: Any, D: Any, first: int, last: int) -> None:
-    """Rows first … last - 1 of D = ‖x_i - c_j‖₁, four coordinates at a time."""
-    d, p = Ct.shape
-    for start in range(0, p, WIDTH):
-        stop = min(start + WIDTH, p)
-        for i in range(first, last):
-            row = D[i, start:stop]
+def city_block(X: Any, Ct: Any, D: Any, first: int, last: int, until: int) -> None:
+    """Rows first … last - 1 of D = ‖x_i - c_j‖₁, j < until, by two rows and four coordinates."""
+    d, spare = Ct.shape[0], np.empty(WIDTH, D.dtype)
+    for start in range(0, until, WIDTH):
+        stop = min(start + WIDTH, until)
+        for i in range(first, last, 2):
+            other = min(i + 1, last - 1)
+            one = D[i, start:stop]
+            two = D[other, start:stop] if other > i else spare[: stop - start]
             for j in range(stop - start):
-                row[j] = 0.0
+                one[j] = 0.0
+            for j in range(stop - start):
+                two[j] = 0.0
             odd = d % 4
             for k in range(odd):
-                x, c = X[i, k], Ct[k, start:stop]
+                x, y, c = X[i, k], X[other, k], Ct[k, start:stop]
                 for j in range(stop - start):
-                    row[j] += abs(x - c[j])
+                    one[j] += abs(x - c[j])
+                    two[j] += abs(y - c[j])
             for k in range(odd, d, 4):
                 x0, x1, x2, x3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
+                y0, y1, y2, y3 = X[other, k], X[other, k + 1], X[other, k + 2], X[other, k + 3]
                 c0, c1 = Ct[k, start:stop], Ct[k + 1, start:stop]
                 c2, c3 = Ct[k + 2, start:stop], Ct[k + 3, start:stop]
                 for j in range(stop - start):
-                    row[j] += (abs(x0 - c0[j]) + abs(x1 - c1[j])) + (
-                        abs(x2 - c2[j]) + abs(x3 - c3[j])
-                    )
+                    z0, z1, z2, z3 = c0[j], c1[j], c2[j], c3[j]
+                    one[j] += (abs(x0 - z0) + abs(x1 - z1)) + (abs(x2 - z2) + abs(x3 - z3))
+                    two[j] += (abs(y0 - z0) + abs(y1 - z1)) + (abs(y2 - z2) + abs(y3 - z3))
 
 
 @compiled(**_OPTIONS)
-def euclidean(X: Any, Ct: Any, D: Any, first: int, last: int) -> None:
-    """Rows first … last - 1 of D = ‖x_i - c_j‖₂, from differences: near rows keep all digits."""
-    d, p = Ct.shape
-    for start in range(0, p, WIDTH):
-        stop = min(start + WIDTH, p)
-        for i in range(first, last):
-            row = D[i, start:stop]
+def euclidean(X: Any, Ct: Any, D: Any, first: int, last: int, until: int) -> None:
+    """The same for D = ‖x_i - c_j‖₂, from differences: near rows keep all digits."""
+    d, spare = Ct.shape[0], np.empty(WIDTH, D.dtype)
+    for start in range(0, until, WIDTH):
+        stop = min(start + WIDTH, until)
+        for i in range(first, last, 2):
+            other = min(i + 1, last - 1)
+            one = D[i, start:stop]
+            two = D[other, start:stop] if other > i else spare[: stop - start]
             for j in range(stop - start):
-                row[j] = 0.0
+                one[j] = 0.0
+            for j in range(stop - start):
+                two[j] = 0.0
             odd = d % 4
             for k in range(odd):
-                x, c = X[i, k], Ct[k, start:stop]
+                x, y, c = X[i, k], X[other, k], Ct[k, start:stop]
                 for j in range(stop - start):
-                    row[j] += (x - c[j]) ** 2
+                    one[j] += (x - c[j]) ** 2
+                    two[j] += (y - c[j]) ** 2
             for k in range(odd, d, 4):
                 x0, x1, x2, x3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
+                y0, y1, y2, y3 = X[other, k], X[other, k + 1], X[other, k + 2], X[other, k + 3]
                 c0, c1 = Ct[k, start:stop], Ct[k + 1, start:stop]
                 c2, c3 = Ct[k + 2, start:stop], Ct[k + 3, start:stop]
                 for j in range(stop - start):
-                    row[j] += ((x0 - c0[j]) ** 2 + (x1 - c1[j]) ** 2) + (
-                        (x2 - c2[j]) ** 2 + (x3 - c3[j]) ** 2
-                    )
+                    z0, z1, z2, z3 = c0[j], c1[j], c2[j], c3[j]
+                    one[j] += ((x0 - z0) ** 2 + (x1 - z1) ** 2) + ((x2 - z2) ** 2 + (x3 - z3) ** 2)
+                    two[j] += ((y0 - z0) ** 2 + (y1 - z1) ** 2) + ((y2 - z2) ** 2 + (y3 - z3) ** 2)
             for j in range(stop - start):
-                row[j] = np.sqrt(row[j])
+                one[j] = np.sqrt(one[j])
+            for j in range(stop - start):
+                two[j] = np.sqrt(two[j])
+
+
+@intrinsic
+def _float_of(context: Any, bits: Any) -> Any:
+    """The number in single precision that has the given bits."""
+
+    def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), cast
+
+
+_ONE, _BIAS, _MANTISSA = np.float32(1.0), np.int32(127), np.int32(23)
+_PER_LOG2, _ROUND = np.float32(1.4426950408889634), np.float32(1.5 * 2.0**23)
+_LOG2, _LOG2_REST = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_E0, _E1 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3)
+_E2, _E3 = np.float32(8.3334519073e-3), np.float32(4.1665795894e-2)
+_E4, _E5 = np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+"""Of expf in Moshier's Cephes library: log 2 in two parts, and a polynomial for |x| < log(2)/2."""
+
+
+@compiled(**_OPTIONS)
+def exponentials(E: Any, gamma: Any, lowest: Any, share: Any, add: bool, K: Any) -> None:
+    """K = share·exp(max(gamma·E, lowest)), or K += it, in single precision.
+
+    With 2ᵏ put together from its bits, a loop without calls: in one pass what NumPy takes three
+    for, at a quarter of the time.  Right to eps.
+    """
+    for i in range(len(E)):
+        e, row = E[i], K[i]
+        if not add:
+            for j in range(len(e)):
+                row[j] = 0.0
+        for j in range(len(e)):
+            x = gamma * e[j]
+            x = x if x > lowest else lowest
+            k = (x * _PER_LOG2 + _ROUND) - _ROUND
+            x = (x - k * _LOG2) - k * _LOG2_REST
+            y = ((((_E0 * x + _E1) * x + _E2) * x + _E3) * x + _E4) * x + _E5
+            power = _float_of((np.int32(k) + _BIAS) << _MANTISSA)
+            row[j] += share * ((y * x * x + x + _ONE) * power)
 
 
 @compiled(fastmath=_FAST | {"reassoc"}, error_model="numpy")

@@ -25,13 +25,14 @@ FORMS = ("diagonal", "full")
 NORMS = {"rbf": "euclidean", "laplacian": "city_block", "exponential": "euclidean"}
 """The distance that each kernel is a function of."""
 
-ROWS = 128
-"""Rows whose gradients are made at a time: the kernel values of one output are still in cache."""
+ROWS = 256
+"""Rows whose gradients are made at a time: enough for centres to be weighted once for each output,
+and few enough for their kernel values to be still in cache."""
 
-MEDIAN_ROWS = 500
-"""Rows whose distances to each other the median is taken of."""
+MEDIAN_ROWS = 250
+"""Rows whose distances to each other the median is taken of: 31,000 of them."""
 
-Gradients: TypeAlias = Callable[[Array, Array, Array, Array, float], Iterator[Array]]
+Gradients: TypeAlias = Callable[[Array, Array, Array, float], Iterator[Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +90,7 @@ class MetricColumns:
         total = np.zeros((coef.shape[1], *X.shape), like=home(X))
         for part, centers in zip(self.parts, self.located, strict=True):
             rows = part.coordinates(X)
-            values = RADIAL[part.kernel](rows, centers, part.gamma)
-            found = GRADIENTS[part.kernel](rows, centers, values, coef, part.gamma)
+            found = GRADIENTS[part.kernel](rows, centers, coef, part.gamma)
             for output, G in enumerate(found):
                 total[output] += part.back(G)
         if len(self.parts) > 1:
@@ -207,7 +207,7 @@ def gamma_of(kernel: str, length: float) -> float:
 def median_distance(kernel: str, X: Array) -> float:
     """The median of the distances that are not 0, in the norm of a kernel; 1 if there is none.
 
-    Of the first 500 rows.
+    Of the first 250 rows.
     """
     X = to_host(X[: min(MEDIAN_ROWS, len(X))])  # so few are measured there
     apart = distances(X, X, NORMS[kernel])[np.tri(len(X), k=-1, dtype=bool)]
@@ -215,17 +215,19 @@ def median_distance(kernel: str, X: Array) -> float:
     return float(np.median(apart)) if len(apart) else 1.0
 
 
-def _rbf_gradients(X: Array, C: Array, K: Array, coef: Array, gamma: float) -> Iterator[Array]:
+def _rbf_gradients(X: Array, C: Array, coef: Array, gamma: float) -> Iterator[Array]:
     """Σ_j k_ij b_j·(-2γ)(x_i - c_j)."""
-    return _towards(X, C, -2.0 * gamma * K, coef)
+    V = RADIAL["rbf"](X, C, gamma)
+    V *= -2.0 * gamma
+    return _towards(X, C, V, coef)
 
 
-def _exponential_gradients(
-    X: Array, C: Array, K: Array, coef: Array, gamma: float
-) -> Iterator[Array]:
+def _exponential_gradients(X: Array, C: Array, coef: Array, gamma: float) -> Iterator[Array]:
     """Σ_j k_ij b_j·(-γ)(x_i - c_j)/‖x_i - c_j‖; a centre at x itself has none."""
     D = distances(X, C, NORMS["exponential"])
-    return _towards(X, C, np.divide(-gamma * K, D, out=np.zeros_like(K), where=D > 0.0), coef)
+    V = np.exp(-gamma * D)
+    V *= -gamma
+    return _towards(X, C, np.divide(V, D, out=np.zeros_like(D), where=D > 0.0), coef)
 
 
 def _towards(X: Array, C: Array, V: Array, coef: Array) -> Iterator[Array]:
@@ -233,13 +235,12 @@ def _towards(X: Array, C: Array, V: Array, coef: Array) -> Iterator[Array]:
     middle = C.mean(axis=0)
     X, C = X - middle, C - middle
     for weights, total in zip(coef.T, (V @ coef).T, strict=True):
-        yield total[:, None] * X - (V * weights) @ C
+        yield total[:, None] * X - V @ (weights[:, None] * C)
 
 
-def _laplacian_gradients(
-    X: Array, C: Array, K: Array, coef: Array, gamma: float
-) -> Iterator[Array]:
+def _laplacian_gradients(X: Array, C: Array, coef: Array, gamma: float) -> Iterator[Array]:
     """Σ_j k_ij b_j·(-γ) sign(x_i - c_j), coordinate by coordinate; equal ones have none."""
+    K = RADIAL["laplacian"](X, C, gamma)
     if is_device(X):
         for weights in coef.T:
             yield signed_sums(X, C, K * (-gamma * weights))
@@ -264,4 +265,4 @@ GRADIENTS: dict[str, Gradients] = {
     "laplacian": _laplacian_gradients,
     "exponential": _exponential_gradients,
 }
-"""Of radial kernels by name: (rows, centres, kernel values, weights, gamma) → (n, d) by output."""
+"""Of radial kernels by name: (rows, centres, weights, gamma) → (n, d) by output."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, as_array, is_sparse, slices, to_dense
 from pinvlearn._core.device import home, is_device
+from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.threads import share_out
 
 
@@ -98,6 +99,31 @@ def _exp_in_place(exponent: Array) -> Array:
     return np.exp(exponent, out=exponent)
 
 
+def mean_exponential(exponents: Sequence[Array], gammas: Sequence[float], out: Array) -> Array:
+    """The mean of exp(gamma·E), of exponents E from the lowest to 0, written where it belongs.
+
+    All are in C order, and of one precision.
+    """
+    if out.dtype == np.float32 and not is_device(out):
+        return _single_exponentials(exponents, gammas, out)
+    for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
+        values = _exp_in_place(np.multiply(E, gamma, out=None if number else out))
+        if number:
+            out += values
+    if len(exponents) > 1:
+        out /= len(exponents)
+    return out
+
+
+def _single_exponentials(exponents: Sequence[Array], gammas: Sequence[float], out: Array) -> Array:
+    from pinvlearn.features import _compiled
+
+    least, share = np.float32(lowest(out.dtype)), np.float32(1.0 / len(exponents))
+    for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
+        _compiled.exponentials(E, np.float32(gamma), least, share, number > 0, out)
+    return out
+
+
 def row_squares(X: Matrix) -> Array:
     """Squared norm of each row."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
@@ -125,25 +151,40 @@ def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Arra
     return distance.astype(X.dtype, copy=False)
 
 
-def distances(X: Array, centers: Array, metric: str) -> Array:
+def distances(X: Array, centers: Array, metric: str, out: Array | None = None) -> Array:
     """All distances of rows to centres, "city_block" or "euclidean", from their differences.
 
-    In the precision of the rows, of which near ones keep all digits.
+    In the precision of the rows, of which near ones keep all digits.  On the host they may be
+    written where they belong.
     """
     if is_device(X):
         return X.distances(centers, 1 if metric == "city_block" else 2)
+    D, fill = _distances(X, centers, metric, out)
+    share_out(fill, [(part, len(centers)) for part in slices(0, len(X), CHUNK)])
+    return D
+
+
+def mutual_distances(X: Array, metric: str, out: Array | None = None) -> Array:
+    """The same of all pairs of rows of one set: on the host half of them are computed."""
+    if is_device(X):
+        return distances(X, X, metric)
+    D, fill = _distances(X, X, metric, out)
+    share_out(fill, [(part, part.stop) for part in slices(0, len(X), CHUNK)])
+    return mirror_lower(D)
+
+
+def _distances(
+    X: Array, centers: Array, metric: str, out: Array | None
+) -> tuple[Array, Callable[..., None]]:
+    """Room for distances, and what fills some rows of it up to some column."""
     from pinvlearn.features import _compiled
 
     dtype = np.float32 if X.dtype == np.float32 else np.float64
-    D = np.empty((len(X), len(centers)), dtype=dtype)
+    D: Array = np.empty((len(X), len(centers)), dtype=dtype) if out is None else out
     rows = np.ascontiguousarray(X, dtype=dtype)
     columns = np.ascontiguousarray(centers.T, dtype=dtype)
     loop = getattr(_compiled, metric)
-    share_out(
-        lambda part: loop(rows, columns, D, part.start, part.stop),
-        [(part,) for part in slices(0, len(X), CHUNK)],
-    )
-    return D
+    return D, lambda part, until: loop(rows, columns, D, part.start, part.stop, until)
 
 
 RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {

@@ -205,9 +205,13 @@ def weights_of(U: Array, gains: Array, UY: Array) -> Array:
 
 
 def moved_by_noise(noise: float, alpha: float, m: Array, c: Array, diagonal: Array) -> Array:
-    """How far an error of ZZᵀ moves c_i / M_ii, from the norms m of the columns of M."""
-    m, share = m[:, None], _reciprocal(diagonal)[:, None]
-    weights = norms_of(c) + np.abs(c) * share * m
+    """How far an error of ZZᵀ moves c_i / M_ii, from the norms m of the columns of M.
+
+    The diagonal of M may be that of the last rows alone.
+    """
+    first = len(c) - len(diagonal)
+    m, share = m[first:, None], _reciprocal(diagonal)[:, None]
+    weights = norms_of(c) + np.abs(c[first:]) * share * m
     moved = (2.0 * noise * m + 4.0 * EPS * (1.0 + alpha * m)) * weights * share
     return np.where(share > 0.0, moved, np.inf)
 

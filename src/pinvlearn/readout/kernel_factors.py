@@ -203,9 +203,12 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     return KernelFit(dual, offset, error)
 
 
-def by_mixed_cholesky(rows: KernelRows, alpha: float, limit: float = LIMIT) -> KernelFit | None:
+def by_mixed_cholesky(
+    rows: KernelRows, alpha: float, limit: float = LIMIT, left_out: int | None = None
+) -> KernelFit | None:
     """The same with leave-one-out by a factor in single precision, at half the time.
 
+    All rows are left out, or the last ones alone: m³/3 flops for m of them.
     Weights are refined to the digits of double precision; the freedom of rows is not, and errs by
     what some of them show.  None where weights do not converge, or where rows left out may be off
     by more than the limit, in units of the targets: K is then as it was, and otherwise overwritten.
@@ -217,7 +220,8 @@ def by_mixed_cholesky(rows: KernelRows, alpha: float, limit: float = LIMIT) -> K
     if n >= FEW * MANY and by_mixed_cholesky(rows.first(n // FEW), alpha, limit / FEW) is None:
         return None
     factor = SingleFactor(rows.K, alpha)
-    fit = _mixed(rows, alpha, factor) if factor.definite else None
+    first = 0 if left_out is None else n - left_out
+    fit = _mixed(rows, alpha, factor, first) if factor.definite else None
     largest = np.abs(rows.targets).max(axis=0)
     if fit is None or not (fit.dual.moved <= limit * largest).all():
         factor.give_back()
@@ -225,7 +229,7 @@ def by_mixed_cholesky(rows: KernelRows, alpha: float, limit: float = LIMIT) -> K
     return fit
 
 
-def _mixed(rows: KernelRows, alpha: float, factor: SingleFactor) -> KernelFit | None:
+def _mixed(rows: KernelRows, alpha: float, factor: SingleFactor, first: int) -> KernelFit | None:
     both, noise = np.column_stack([rows.targets, rows.root]), EPS * rows.size
     solved, error = _refined(factor, both, factor.solve(both))
     if not error <= TOLERANCE:
@@ -233,21 +237,23 @@ def _mixed(rows: KernelRows, alpha: float, factor: SingleFactor) -> KernelFit | 
     ones = solved[:, -1]
     weights, offset = bordered(solved[:, :-1], ones, rows.root, rows.targets, rows.intercept)
     error = max(error, rows.error(noise, weights))
-    freedom, share = _freedom(rows, factor, ones)
-    columns = inverse_norms(factor, ones, share)
+    freedom, share = _freedom(rows, factor, ones, first)
+    columns, last = inverse_norms(factor, ones, share), weights[first:]
     moved = moved_by_noise(noise, alpha, columns, weights, freedom)
-    off = factor.diagonal_error(columns) / np.where(freedom > 0.0, np.square(freedom), np.nan)
-    moved += np.abs(weights) * off[:, None]
-    dual = DualFit(weights, weights, freedom, moved, norms_of(weights), float(freedom.sum()))
+    off = factor.diagonal_error(columns)[first:]
+    off /= np.where(freedom > 0.0, np.square(freedom), np.nan)
+    moved += np.abs(last) * off[:, None]
+    dual = DualFit(weights, last, freedom, moved, norms_of(weights), float(freedom.sum()))
     return KernelFit(dual, offset, error)
 
 
 def by_single_cholesky(
-    rows: KernelRows, alpha: float, limit: float, *, leave_one_out: bool
+    rows: KernelRows, alpha: float, limit: float, *, left_out: int
 ) -> KernelFit | None:
     """The same by a factor in single precision, where K is in that; for what only chooses.
 
-    None where the rounding of K may move the outputs by more than the limit; K is overwritten.
+    The last rows alone are left out, as many as are wanted.  None where the rounding of
+    K may move the outputs by more than the limit; K is overwritten.
     """
     factor = ridge_factor(rows.K, alpha)
     if not factor.definite:
@@ -259,15 +265,20 @@ def by_single_cholesky(
     error = rows.error(EPS_SINGLE * rows.size, weights)
     if not error <= limit:
         return None
-    freedom = _freedom(rows, factor, ones)[0] if leave_one_out else nothing
-    return KernelFit(DualFit(weights, weights, freedom, nothing, nothing, 0.0), offset, error)
+    first = len(weights) - left_out
+    freedom = _freedom(rows, factor, ones, first)[0] if left_out else nothing
+    dual = DualFit(weights, weights[first:], freedom, nothing, nothing, 0.0)
+    return KernelFit(dual, offset, error)
 
 
-def _freedom(rows: KernelRows, factor: RidgeFactor, ones: Array) -> tuple[Array, Array]:
-    """The diagonal of (K + alpha)⁻¹ less what the intercept takes, and its share of each row."""
+def _freedom(
+    rows: KernelRows, factor: RidgeFactor, ones: Array, first: int = 0
+) -> tuple[Array, Array]:
+    """The diagonal of (K + alpha)⁻¹ less what the intercept takes, from some row on, and its share
+    of each row."""
     total = float(rows.root @ ones)
     share = ones / total if rows.intercept and total > 0.0 else np.zeros_like(ones)
-    return factor.inverse_diagonal() - ones * share, share
+    return factor.inverse_diagonal(first) - (ones * share)[first:], share
 
 
 def _refined(factor: RidgeFactor, both: Array, solved: Array) -> tuple[Array, float]:

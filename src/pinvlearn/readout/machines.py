@@ -8,20 +8,19 @@ machine is made again in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, slices
-from pinvlearn._core.device import is_device
-from pinvlearn._core.products import mirror_lower
+from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import NORMS, gamma_of, median_distance
-from pinvlearn.features.radial import distances, lowest, rbf_exponents
-from pinvlearn.readout.choose import left_out
+from pinvlearn.features.radial import distances, mean_exponential, mutual_distances, rbf_exponents
+from pinvlearn.readout.choose import left_out as left_out_of
 from pinvlearn.readout.kernel_factors import (
     KernelRows,
     by_cholesky,
@@ -40,11 +39,8 @@ MANY, FEW = 1024, 4
 """Of so many rows or more, one in so many tells first, at a 64th of the work, where the bound of
 all would be too large."""
 
-ROWS = 64
-"""Rows whose kernel values are made at a time: they are still in cache when they are summed."""
-
-STRIP = 1024
-"""Rows of a symmetric matrix whose distances are computed at a time: those up to the diagonal."""
+ROWS = 128
+"""Rows whose kernel values are made at a time: they are still in cache when they are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +59,13 @@ class Sample:
         return Sample(self.Z[start:stop], self.Y[start:stop], self.w[start:stop])
 
 
+Rooms: TypeAlias = dict[Any, Array]
+"""Arrays by what they are for, their shape and precision, to be filled again."""
+
+
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Weights and intercepts of a kernel machine, and what each row is predicted by the others.
+    """Weights and intercepts of a kernel machine, and what others predict for its last rows.
 
     `dtype` is the precision that it was solved in.
     """
@@ -80,25 +80,28 @@ def solved(
     K: Array,
     sample: Sample,
     alpha: float,
-    leave_one_out: bool = False,
+    left_out: int = 0,
     limit: float = np.inf,
 ) -> Machine:
-    """The machine of one ridge, n³/3 flops and as many for leave-one-out; K is overwritten.
+    """The machine of one ridge, n³/3 flops, with the last m rows left out one at a time, m³/3.
 
-    In the precision of K; in single precision rounding may move the outputs as far as the limit.
-    In double precision its factor may be in single, where rows left out err by less than 1 %.
+    K is overwritten.  In its precision; in single precision rounding may move the outputs as far as
+    the limit.  In double precision its factor may be in single, where rows left out err by less
+    than 1 %.
     """
     rows = KernelRows.of(K, sample.Y, np.sqrt(sample.w), True)
     if K.dtype == SINGLE:
-        fit = by_single_cholesky(rows, alpha, limit, leave_one_out=leave_one_out)
+        fit = by_single_cholesky(rows, alpha, limit, left_out=left_out)
     else:
-        fit = by_mixed_cholesky(rows, alpha) if leave_one_out else None
-        fit = fit or by_cholesky(rows, alpha, leave_one_out=leave_one_out)
+        fit = by_mixed_cholesky(rows, alpha, left_out=left_out) if left_out else None
+        fit = fit or by_cholesky(rows, alpha, leave_one_out=left_out > 0)
     if fit is None:
         raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
     predictions: Array = np.empty(0)
-    if leave_one_out:
-        predictions = left_out(sample.Y, fit.dual.numerator, fit.dual.freedom * rows.root)
+    if left_out:
+        errors, freedom = (of[-left_out:] for of in (fit.dual.numerator, fit.dual.freedom))
+        root = rows.root[-left_out:]
+        predictions = left_out_of(sample.Y[-left_out:], errors, freedom * root)
     return Machine(rows.root[:, None] * fit.dual.weights, fit.offset, predictions, K.dtype)
 
 
@@ -114,16 +117,22 @@ class Pairs:
     kernels : tuple of str
     rows, others : tuples of arrays of shapes (n, d) and (m, d)
         In the coordinates of each metric.
+    rooms : dict, optional
+        Arrays of earlier ones that are no longer asked, to be used again.
     """
 
     def __init__(
-        self, kernels: tuple[str, ...], rows: Sequence[Array], others: Sequence[Array] = ()
+        self,
+        kernels: tuple[str, ...],
+        rows: Sequence[Array],
+        others: Sequence[Array] = (),
+        rooms: Rooms | None = None,
     ) -> None:
         self._kernels, self._rows, self._others = kernels, rows, others
         self.typical = [median_distance(k, X) for k, X in zip(kernels, rows, strict=True)]
         self._within: dict[Any, list[Array]] = {}
         self._across: dict[Any, list[Array]] = {}
-        self._last: dict[Any, Array] = {}
+        self._rooms = {} if rooms is None else rooms
         self._refused: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
@@ -134,7 +143,6 @@ class Pairs:
             for known in (self._within, self._across)
         )
         few._rows, few._others = ([X[:count] for X in of] for of in (self._rows, self._others))
-        few._last = {}
         return few
 
     @classmethod
@@ -150,7 +158,7 @@ class Pairs:
             {SINGLE: [E for one in several for E in getattr(one, name)(SINGLE)]}
             for name in ("_exponents_within", "_exponents_across")
         )
-        both._last, both._refused = {}, {}
+        both._rooms, both._refused = {}, {}
         return both
 
     def machine(
@@ -158,7 +166,7 @@ class Pairs:
         gammas: tuple[float, ...],
         sample: Sample,
         alpha: float,
-        leave_one_out: bool = False,
+        left_out: int = 0,
     ) -> Machine:
         """The machine of the rows at one ridge, in double precision where single is not enough.
 
@@ -167,49 +175,73 @@ class Pairs:
         if alpha > self._refused.get(gammas, -np.inf):
             try:
                 self._check_single(gammas, sample, alpha)
-                return solved(self._values(gammas, SINGLE), sample, alpha, leave_one_out, LIMIT)
+                return solved(self._values(gammas, SINGLE), sample, alpha, left_out, LIMIT)
             except np.linalg.LinAlgError:
                 self._refused[gammas] = alpha
-        return solved(self._values(gammas, DOUBLE), sample, alpha, leave_one_out)
+        return solved(self._values(gammas, DOUBLE), sample, alpha, left_out)
 
     def _check_single(self, gammas: tuple[float, ...], sample: Sample, alpha: float) -> None:
         """Refuse what some of many rows show to be beyond the limit: it grows as their number."""
         if len(sample) >= MANY:
             few = len(sample) // FEW
             K = self._values(gammas, SINGLE, few)
-            solved(K, sample.part(0, few), alpha, False, LIMIT / FEW)
+            solved(K, sample.part(0, few), alpha, 0, LIMIT / FEW)
 
     def outputs(self, gammas: tuple[float, ...], machine: Machine) -> Array:
         """What a machine of the rows predicts for the others."""
-        key = (gammas, machine.dtype)
-        if key not in self._last:
-            self._last = {}  # before others take its place
-            exponents = self._exponents_across(machine.dtype)
-            self._last[key] = _mean_kernel(exponents, self._scaled(gammas, machine.dtype))
-        products = self._last[key] @ machine.coef.astype(machine.dtype, copy=False)
+        coef = machine.coef.astype(machine.dtype, copy=False)
+        exponents = self._exponents_across(machine.dtype)
+        scaled = self._scaled(gammas, machine.dtype)
+        products = np.empty((len(exponents[0]), coef.shape[1]), machine.dtype, like=home(coef))
+
+        def fill(rows: slice) -> None:  # their kernel values are still in cache
+            values = np.empty_like(exponents[0][rows], order="C")
+            products[rows] = _mean_kernel(exponents, scaled, rows, values) @ coef
+
+        _share_rows(fill, products)
         outputs: Array = products.astype(DOUBLE, copy=False) + machine.intercept
         return outputs
 
     def _values(self, gammas: tuple[float, ...], dtype: Any, count: int | None = None) -> Array:
-        """Kernel values of the rows, or the first of them, in an array of their own."""
+        """Kernel values of the rows, or the first of them, until others are asked for."""
         exponents = [E[:count, :count] for E in self._exponents_within(dtype)]
-        return _mean_kernel(exponents, self._scaled(gammas, dtype), symmetric=True)
+        K = self._room("values", *exponents[0].shape, dtype)
+        scaled = self._scaled(gammas, dtype)
+        _share_rows(lambda rows: _mean_kernel(exponents, scaled, rows, K[rows]), K)
+        return K
+
+    def _room(self, name: str, height: int, width: int, dtype: Any) -> Array:
+        """An array to be filled, kept: the pages of a new one cost more than what fills it."""
+        key = (name, height, width, dtype)
+        if key not in self._rooms:
+            self._rooms[key] = np.empty((height, width), dtype=dtype, like=home(*self._rows))
+        return self._rooms[key]
 
     def _exponents_within(self, dtype: Any) -> list[Array]:
         if dtype not in self._within:
-            located = self._located(self._rows, dtype)
-            self._within[dtype] = [
-                _exponents_within(k, X) for k, X in zip(self._kernels, located, strict=True)
-            ]
+            parts = zip(self._kernels, self._located(self._rows, dtype), strict=True)
+            self._within[dtype] = [self._exponents(i, k, X) for i, (k, X) in enumerate(parts)]
         return self._within[dtype]
 
     def _exponents_across(self, dtype: Any) -> list[Array]:
         if dtype not in self._across and len(self._others):
             of = (self._located(Z, dtype) for Z in (self._others, self._rows))
-            self._across[dtype] = [
-                _exponents(k, Z, X) for k, Z, X in zip(self._kernels, *of, strict=True)
-            ]
+            parts = zip(self._kernels, *of, strict=True)
+            self._across[dtype] = [self._exponents(i, *part) for i, part in enumerate(parts)]
         return self._across.get(dtype, [])
+
+    def _exponents(self, number: int, kernel: str, X: Array, Z: Array | None = None) -> Array:
+        """log k(x, z) of all pairs of rows for gamma = 1; of the pairs of one set without another."""
+        if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
+            return rbf_exponents(X, X if Z is None else Z)
+        norm, name = NORMS[kernel], f"{'within' if Z is None else 'across'} {number}"
+        room = None
+        if not is_device(X):
+            room = self._room(name, len(X), len(X if Z is None else Z), X.dtype)
+        E = mutual_distances(X, norm, room) if Z is None else distances(X, Z, norm, room)
+        if kernel == "rbf":
+            np.square(E, out=E)
+        return np.negative(E, out=E)
 
     def _located(self, several: Sequence[Array], dtype: Any) -> Sequence[Array]:
         if dtype == DOUBLE:
@@ -232,44 +264,14 @@ def single(Z: Array, middle: Array, unit: float) -> Array:
     return ((Z - middle) / unit).astype(SINGLE)
 
 
-def _exponents(kernel: str, X: Array, Z: Array) -> Array:
-    """log k(x, z) of all pairs of rows for gamma = 1."""
-    if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
-        return rbf_exponents(X, Z)
-    E = distances(X, Z, NORMS[kernel])
-    if kernel == "rbf":
-        np.square(E, out=E)
-    return np.negative(E, out=E)
-
-
-def _exponents_within(kernel: str, X: Array) -> Array:
-    """The same of all pairs of rows of one set; on the host those up to the diagonal alone."""
-    if is_device(X):
-        return _exponents(kernel, X, X)
-    E: Array = np.empty((len(X), len(X)), dtype=X.dtype)
-    for rows in slices(0, len(X), STRIP):
-        E[rows, : rows.stop] = _exponents(kernel, X[rows], X[: rows.stop])
-    return E
-
-
 def _mean_kernel(
-    exponents: Sequence[Array], gammas: Sequence[float], *, symmetric: bool = False
+    exponents: Sequence[Array], gammas: Sequence[float], rows: slice, out: Array
 ) -> Array:
-    """The mean of the kernels' values; of a symmetric matrix half of them are computed."""
-    total: Array = np.empty_like(exponents[0])
-    symmetric = symmetric and not is_device(total)
+    """The mean of the kernels' values of some rows, written where it belongs."""
+    return mean_exponential([np.ascontiguousarray(E[rows]) for E in exponents], gammas, out)
 
-    def fill(rows: slice) -> None:
-        columns = slice(0, rows.stop if symmetric else total.shape[1])
-        K = total[rows, columns]
-        for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
-            values = np.multiply(E[rows, columns], gamma, out=None if number else K)
-            np.exp(np.maximum(values, lowest(K.dtype), out=values), out=values)
-            if number:
-                K += values
-        if len(exponents) > 1:
-            K /= len(exponents)
 
-    height = len(total) if is_device(total) else ROWS
-    share_out(fill, [(rows,) for rows in slices(0, len(total), height)])
-    return mirror_lower(total) if symmetric else total
+def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:
+    """Have threads share out the rows of an array, a few at a time."""
+    height = len(of) if is_device(of) else ROWS
+    share_out(fill, [(rows,) for rows in slices(0, len(of), height)])

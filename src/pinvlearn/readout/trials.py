@@ -15,7 +15,7 @@ from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
 from pinvlearn.readout.losses import NUMBERS, Judge
-from pinvlearn.readout.machines import Machine, Pairs, Sample
+from pinvlearn.readout.machines import Machine, Pairs, Rooms, Sample
 
 WIDTHS = tuple(np.geomspace(0.1, 4.0, 7).tolist())
 """Kernel widths in median distances."""
@@ -99,13 +99,25 @@ class Space:
 class View:
     """A sample in the coordinates of one or more metrics, and the rows that judge its machines.
 
-    Without `others` that is the sample itself, by leave-one-out.
+    Without `others` these are the last half of its own, or all where they are few, each left out.
     """
 
     sample: Sample
     located: tuple[Array, ...]
     others: Sample | None = None
     others_located: tuple[Array, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many of the last rows of the sample judge: half of them, at an eighth of the work."""
+        n = len(self.sample)
+        return 0 if self.others is not None else max(min(n, FIRST_ROWS), n // 2)
+
+    @property
+    def judges(self) -> Sample:
+        """The rows that judge."""
+        n = len(self.sample)
+        return self.others or self.sample.part(n - self.left_out, n)
 
     def first(self, count: int) -> View:
         """The first rows of both alone."""
@@ -120,19 +132,29 @@ class View:
 class Trial:
     """Errors of rows left out, on one or more views, at any widths and ridge, each computed once.
 
-    The kernel is the mean of one for each metric.  Cost of an error for a view of n rows: 2n³/3
-    flops by leave-one-out, n³/3 by other rows, and the time of 100n² for kernel values, in single
+    The kernel is the mean of one for each metric.  Cost of an error for a view of n rows: n³/3
+    flops, an eighth more by leave-one-out, and the time of 50n² for kernel values, in single
     precision where its rounding allows; distances are computed once.
     """
 
-    def __init__(self, space: Space, kernels: tuple[str, ...], views: Sequence[View]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        kernels: tuple[str, ...],
+        views: Sequence[View],
+        rooms: Sequence[Rooms] | None = None,
+    ) -> None:
         self._space, self._kernels = space, kernels
         self._judge_by(views)
-        self._pairs = [Pairs(kernels, view.located, view.others_located) for view in views]
+        rooms = [{} for _ in views] if rooms is None else rooms
+        self._pairs = [
+            Pairs(kernels, view.located, view.others_located, room)
+            for view, room in zip(views, rooms, strict=True)
+        ]
 
     def _judge_by(self, views: Sequence[View]) -> None:
         self._views = views
-        self.weights = np.concatenate([to_host((v.others or v.sample).w) for v in views])
+        self.weights = np.concatenate([to_host(view.judges.w) for view in views])
         self._machines: dict[tuple[tuple[float, ...], float], tuple[Machine, ...]] = {}
         self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
 
@@ -159,11 +181,11 @@ class Trial:
         return tuple(self._space.gamma_for(*part) for part in parts)
 
     def machine(
-        self, number: int, widths: tuple[float, ...], alpha: float, leave_one_out: bool
+        self, number: int, widths: tuple[float, ...], alpha: float, left_out: int
     ) -> Machine:
-        """The machine of one view."""
+        """The machine of one view, with so many of its last rows left out."""
         gammas, sample = self.gammas(number, widths), self._views[number].sample
-        return self._pairs[number].machine(gammas, sample, alpha, leave_one_out)
+        return self._pairs[number].machine(gammas, sample, alpha, left_out)
 
     def outputs(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
         """What the machine of one view predicts for the rows that judge it."""
@@ -175,14 +197,14 @@ class Trial:
         if key not in self._machines:
             views = enumerate(self._views)
             try:
-                found = [self.machine(i, widths, alpha, view.others is None) for i, view in views]
+                found = [self.machine(i, widths, alpha, view.left_out) for i, view in views]
             except np.linalg.LinAlgError:
                 found = []
             self._machines[key] = tuple(found)
         return self._machines[key]
 
     def errors(self, widths: tuple[float, ...], alpha: float) -> Array:
-        """The loss of each row; infinite where a kernel matrix has no factor."""
+        """The loss of each row that judges; infinite where a kernel matrix has no factor."""
         key = (widths, alpha)
         if key not in self._errors:
             machines = self.machines(widths, alpha)
@@ -191,10 +213,10 @@ class Trial:
         return self._errors[key]
 
     def _losses(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
-        view, loss = self._views[number], self._space.judge.loss
-        if view.others is None:
-            return loss(view.sample.Y, machine.left_out, view.sample.w)
-        return loss(view.others.Y, self.outputs(number, widths, machine), view.others.w)
+        view, outputs = self._views[number], machine.left_out
+        if view.others is not None:
+            outputs = self.outputs(number, widths, machine)
+        return self._space.judge.loss(view.judges.Y, outputs, view.judges.w)
 
     def error(self, widths: tuple[float, ...], alpha: float) -> float:
         """Their weighted mean."""
