@@ -120,6 +120,32 @@ def test_eigenvectors_are_the_same_on_any_number_of_threads(n):
     np.testing.assert_allclose(V.T @ V, np.eye(n), rtol=0, atol=limit)
 
 
+def test_small_eigenvalues_have_vectors_of_their_own():
+    """Leverages at a ridge far below the largest eigenvalue, against the SVD of the rows."""
+    X = np.random.default_rng(1).standard_normal((500, 4))
+    Z = np.exp(-((X[:, None] - X[:200]) ** 2).sum(axis=-1) / 30.0)
+    U, s, _ = np.linalg.svd(Z, full_matrices=False)
+    ridge = 1e6 * np.finfo(float).eps * s[0] ** 2
+    exact = np.square(U) @ (s**2 / (s**2 + ridge))
+    errors = []
+    for small in (False, True):
+        values, V = factoring.eigh(Z.T @ Z, small=small)
+        assert (np.diff(values) >= 0.0).all()
+        np.testing.assert_allclose(V.T @ V, np.eye(200), rtol=0, atol=1e-11)
+        leverages = np.square(Z @ V) @ (1.0 / (values.clip(min=0.0) + ridge))
+        errors.append(np.abs(leverages - exact).max())
+    assert 4.0 * errors[1] < errors[0]
+
+
+@pytest.mark.parametrize("values", [[1.0, 1e-3, 1e-6, 1e-9, 0.0], [1.0, 0.0, 0.0]])
+def test_clusters_of_small_eigenvalues_are_decomposed_nevertheless(values):
+    Q = np.linalg.qr(np.random.default_rng(2).standard_normal((600, 600)))[0]
+    spectrum = np.sort(np.repeat(values, 600 // len(values)))
+    found, V = factoring.eigh((Q * spectrum) @ Q.T, small=True)
+    np.testing.assert_allclose(found, spectrum, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(V.T @ V, np.eye(600), rtol=0, atol=1e-11)
+
+
 def test_eigenvectors_of_single_precision_are_double():
     G = np.array([[2.0, 1.0], [1.0, 2.0]], dtype=np.float32)
     values, V = factoring.eigh(G)

@@ -44,6 +44,7 @@ from pinvlearn.readout.factors import (
     spectral_from_rows,
 )
 from pinvlearn.readout.problem import EPS, Begun, Problem
+from pinvlearn.readout.rough import SURE, RoughFits
 from pinvlearn.readout.scoring import (
     FOLDS,
     SAME,
@@ -215,6 +216,8 @@ class LeftOut:
         How many of the alphas have a score, where not all of them do.
     outputs : array of shape (t, alphas, m) or None
         The left-out predictions of coefficients that are not refined, if they are few.
+    single : bool
+        Whether outputs were made in single precision, for the verdict alone.
     """
 
     verdict: Verdict
@@ -223,6 +226,7 @@ class LeftOut:
     errors: Array | None = None
     judged: int | None = None
     outputs: Array | None = None
+    single: bool = False
 
 
 def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> LeftOut:
@@ -323,7 +327,8 @@ def _by_leverages(
     if begun is not None and begun.factor is factor and np.array_equal(begun.alphas, alphas):
         found, rows, order = begun.found, begun.others, np.argsort(begun.order)
     parts, free, counts, known = zip(*found, *rows.each(judge), strict=True)
-    left_out = LeftOut(judged(score, parts), None if free[0] is None else np.vstack(free))
+    kept = None if free[0] is None else np.vstack(free)
+    left_out = LeftOut(judged(score, parts), kept, single=_many(problem, factor, alphas, score))
     if known[0] is not None:
         left_out = replace(left_out, outputs=np.concatenate(known, axis=-1))
     if order is not None:
@@ -343,6 +348,8 @@ def _judge_of(
     alike = _alike(factor, alphas)
     ridges = np.array([alphas[alike == i].max() for i in range(alike.max() + 1)])
     center = factor.center
+    if _many(problem, factor, alphas, score):
+        return _roughly(problem, factor, ridges, score), alike
     coefs = factor.coefs(ridges)
     p, t, count = coefs.shape
     by_columns = coefs.reshape(p, t * count)
@@ -376,6 +383,46 @@ def _judge_of(
     return of_block, alike
 
 
+def _many(problem: Problem, factor: Factor, alphas: Array, score: Scoring) -> bool:
+    """Whether outputs are so many that they are not kept, and leverages mostly far from one.
+
+    They then choose alpha and nothing else, and single precision has the digits for that.  A user's
+    score is given what there is.
+    """
+    (m, p), spectral = problem.shape, factor.spectral
+    if spectral is None or not isinstance(spectral.V, np.ndarray) or not problem.can_whiten:
+        return False
+    return score.own is None and m >= 4 * p and m * spectral.C.shape[1] * len(alphas) > MOST_KEPT
+
+
+def _roughly(
+    problem: Problem, factor: Factor, ridges: Array, score: Scoring
+) -> Callable[[Matrix, Array, Array | None], tuple[Any, ...]]:
+    """What judges a block of rows by outputs in single precision; see `_judge_of`."""
+    assert factor.spectral is not None
+    center, rough, count = factor.center, RoughFits.of(factor.spectral, ridges), len(ridges)
+    (m, _), t = problem.shape, factor.spectral.C.shape[1]
+    every = 1 if score.log_loss is None else thinning(m, count, t)
+    keep = m * count <= MOST_FREEDOM
+
+    def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Any, ...]:
+        Z, w = _centred(H, None, center.H_mean), np.ones(len(Y)) if weights is None else weights
+        leverage, fits = rough.leverages_and_fits(Z)
+        free = _freed(factor, leverage * w[:, None], weights)
+        near = np.flatnonzero(free.min(axis=1) < SURE)
+        outputs, targets = fits.reshape(t, count, len(Y)), (Y - center.Y_mean).T[:, None]
+        outputs -= targets.astype(np.float32)
+        outputs /= np.ascontiguousarray(free.T, dtype=np.float32)
+        if len(near):
+            errors = rough.fits(Z[near]).reshape(t, count, len(near)) - targets[..., near]
+            outputs[..., near] = errors / free[near].T
+        outputs += Y.T[:, None].astype(np.float32)
+        part = part_of(score, Y.astype(np.float32), outputs.transpose(2, 1, 0), w, every)
+        return part, free if keep else None, int(np.count_nonzero(w)), None
+
+    return of_block
+
+
 def _alike(factor: Factor, alphas: Array) -> IntArray:
     """For each alpha the number of what it predicts: the same below `SAME` of every eigenvalue."""
     spectral = factor.spectral
@@ -406,8 +453,12 @@ def _for_each(found: LeftOut, alike: IntArray) -> LeftOut:
 
 def _free(factor: Factor, H: Matrix, weights: Array | None, alphas: Array) -> Array:
     """1 - leverage of rows that took part, for each alpha; the intercept's share counts."""
+    return _freed(factor, factor.leverage(_rows(H, weights, factor.center.H_mean), alphas), weights)
+
+
+def _freed(factor: Factor, leverage: Array, weights: Array | None) -> Array:
+    """The same from leverages without the intercept's share, which are used up."""
     center = factor.center
-    leverage = factor.leverage(_rows(H, weights, center.H_mean), alphas)
     if center.intercept:
         w = np.ones(len(leverage), like=home(leverage)) if weights is None else weights
         leverage += (w / center.total)[:, None]

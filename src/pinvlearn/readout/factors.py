@@ -446,7 +446,7 @@ def solved_rows(Z: Array, R: Array) -> Array:
 
 def spectral_from_moments(moments: Moments, center: Center, n_rows: int) -> Spectral:
     """Eigendecomposition of the p × p Gram matrix."""
-    values, V = eigh(_symmetric(moments))
+    values, V = eigh(_symmetric(moments), small=True)
     values = to_host(values)
     s = np.sqrt(values[::-1].clip(min=0.0))
     noise = EPS * moments.magnitude

@@ -139,6 +139,7 @@ class ClassGaps:
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
+        scale = scale.astype(self.each.dtype)  # outputs that only choose are in single precision
         shares = self.each * -scale[:, None]
         np.exp(shares, out=shares)
         total = shares.sum(axis=0)
