@@ -159,6 +159,36 @@ class SingleFactor:
         diagonal[:] = factors
         return left
 
+    @cached_property
+    def smallest(self) -> float:
+        """About one over a norm of the inverse, 0 where there is none; 10n² flops."""
+        if not self.definite:
+            return 0.0
+        n, single, norm = len(self.L), np.float32, float(self.diagonal.sum()) + self.alpha
+        rcond, work, info = np.zeros(1, single), np.empty(3 * n, single), np.zeros((2, n), np.int64)
+        with one_blas_thread():
+            call("spocon", "L", n, self.L, _leading(self.L), norm, rcond, work, info[0], info[1])
+        return float(rcond[0]) * norm
+
+    @property
+    def least_pivot(self) -> float:
+        """Smallest part of a column's diagonal that the columns before it leave, 0 without factor.
+
+        Rounding leaves about √n·u of it where columns depend on each other.
+        """
+        if not self.definite:
+            return 0.0
+        left = np.square(np.diagonal(self.L), dtype=np.float64)
+        return float((left / (self.diagonal + self.alpha)).min(initial=1.0))
+
+    def forms(self, Z: Array) -> Array:
+        """zᵀ(K + alpha)⁻¹z of every row of Z, in single precision; n² flops each."""
+        X = np.array(Z, dtype=np.float32, order="C")  # rows are columns to Fortran
+        n, lda = len(self.L), _leading(self.L)
+        call("strsm", "L", "L", "N", "N", n, len(X), 1.0, self.L, lda, X, n)
+        found: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        return found
+
     def inverse_diagonal(self, first: int = 0) -> Array:
         return inverse_diagonal(self.L, first).astype(np.float64)
 

@@ -231,7 +231,7 @@ class Pairs:
         return self._across.get(dtype, [])
 
     def _exponents(self, number: int, kernel: str, X: Array, Z: Array | None = None) -> Array:
-        """log k(x, z) of all pairs of rows for gamma = 1; of the pairs of one set without another."""
+        """log k(x, z) of pairs of rows for gamma = 1; of those of one set without another."""
         if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
             return rbf_exponents(X, X if Z is None else Z)
         norm, name = NORMS[kernel], f"{'within' if Z is None else 'across'} {number}"

@@ -237,6 +237,20 @@ class Verdict:
         scores[i], squares[i] = better.scores[0], better.squares[0]
         return replace(self, scores=scores, squares=squares)
 
+    def carried(self, i: int, whole: Verdict) -> Verdict:
+        """With what all rows say of candidate i, and of the others what some did beside it."""
+        share = whole.weight / np.maximum(self.weight, 1e-300)
+        return replace(
+            whole,
+            scores=whole.scores + (self.scores - self.scores[i]),
+            squares=whole.squares + (self.squares - self.squares[i]),
+            others=whole.others + (self.others - self.others[:, [i]]),
+            others_squares=whole.others_squares
+            + (self.others_squares - self.others_squares[:, [i]]),
+            here=whole.here + share[:, None] * (self.here - self.here[:, [i]]),
+            decided=whole.decided + (self.decided - self.decided[:, [i]]),
+        )
+
     def repeated(self, alike: IntArray) -> Verdict:
         """With candidate alike[i] in the place of candidate i, for each target if they are told."""
         count = int(alike.max()) + 1

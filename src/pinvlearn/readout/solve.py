@@ -36,7 +36,8 @@ from pinvlearn.readout.extended import is_small, left_out_again, scale_of
 from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
 from pinvlearn.readout.likelihood import EXACT
 from pinvlearn.readout.problem import Problem, Rows
-from pinvlearn.readout.scoring import Scoring, Verdict
+from pinvlearn.readout.scoring import Scoring, Verdict, judged, part_of
+from pinvlearn.readout.single import SingleCholesky
 from pinvlearn.readout.solvers import (
     LEVERAGE_TOLERANCE,
     LIMIT,
@@ -367,7 +368,9 @@ def _solve_once(
     if own is not factor:
         notes += ("leverages of the chosen alpha by a Cholesky factor of its own",)
     if left_out is not None and left_out.judged is not None:
-        notes += (f"leave-one-out judged {left_out.judged} of {len(alphas)} alphas, near a guess",)
+        by = "" if left_out.some is None else f" by {left_out.some} rows"
+        near = f"leave-one-out judged {left_out.judged} of {len(alphas)} alphas{by}, near a guess"
+        notes += (near,)
     elif left_out is not None and left_out.single:
         notes += ("left-out outputs that chose alpha were in single precision",)
     elif len(alphas) > 1 and factor.spectral is None:
@@ -399,14 +402,23 @@ def _solve_once(
     )
     if left_out is None or (instead is not None and instead(problem, readout) is not None):
         return readout
-    accuracy = Accuracy(found.error, min(readout.bound, MEASURED * found.first_error))
+    leverage = min(readout.bound, MEASURED * found.first_error)
     with watch("leave-one-out"):
+        if isinstance(own, SingleCholesky):
+            leverage = own.lost(chosen)
+        accuracy = Accuracy(found.error, leverage)
         kept = left_out if own is factor else replace(left_out, free=None)
         if found.notes:  # the coefficients are others than those that were judged
             kept = replace(kept, outputs=None)
         predictions, moved, Y, w = held_out(problem, own, kept, best, chosen, found.coef, accuracy)
+    verdict = left_out.verdict
+    if left_out.some is not None and problem.score is not None:
+        whole = judged(problem.score, [part_of(problem.score, Y, predictions[:, None], w)])
+        verdict = verdict.carried(best, whole)
     return replace(
         readout,
+        scores=verdict.scores,
+        verdict=verdict,
         targets=Y,
         weights=w,
         leave_one_out=predictions,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, f_ordered
+from pinvlearn._core.arrays import WIDE, Array, f_ordered
 from pinvlearn._core.checks import count_or_share, is_share, whole_number
 from pinvlearn._core.device import device_name, free_memory, to_host
 from pinvlearn._core.factoring import right_svd, svd
@@ -41,6 +41,7 @@ from pinvlearn.readout.factors import (
     spectral_from_rows,
 )
 from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.single import single_cholesky
 from pinvlearn.readout.whitening import whitened_triangle
 from pinvlearn.summaries import Gram, Summary, Triangle
 
@@ -69,6 +70,13 @@ EDGE = 1000.0 * LEVERAGE_TOLERANCE
 """The same bound where leverages matter.  What is measured of the chosen ridge's own factor is 130
 to 1600 times smaller [measured on kernels], and guesses are mostly below what is chosen."""
 
+
+LOST = 1e-3
+"""Largest relative error of leverages, as measured, at the smallest ridge of a path that is
+searched in single precision: scores of ridges differ by more."""
+
+STEPS_WORTH = 8
+"""Fewest ridges of a path that is searched: a search judges about so many."""
 
 LIMIT = 1e-2
 """Largest bound eps·κ on a solution's error that `auto` returns without rows to refine it on.  The
@@ -563,6 +571,9 @@ class Auto:
             searched = self._searched(problem, alpha)
             if searched is not None:
                 return searched
+            halved = self._in_single(problem, alpha)
+            if halved is not None:
+                return halved
             factored = GramSVD().factor(problem, alpha)
             likely = self._beyond(problem, factored[0], as_path(alpha, factored[0]))
             if likely is None:
@@ -615,6 +626,27 @@ class Auto:
         if factor.error(float(likely)) > TOLERANCE:
             return None
         reason = f"few entries in {problem.shape[1]} columns (inverses near the best ridge)"
+        return factor, Report("cholesky", reason, 1, seconds=watch)
+
+    def _in_single(self, problem: Problem, alpha: Alpha) -> tuple[Factor, Report] | None:
+        """A factor in single precision for each ridge near the best.
+
+        Of so many columns that eigenvectors cost more, and only where every ridge of the path is
+        within its digits, as measured at the smallest: else the best might be where they end.
+        """
+        score, p = problem.score, problem.shape[1]
+        if score is None or score.own is not None or p <= WIDE or not problem.can_whiten:
+            return None
+        if leverages_are_cheap(problem):
+            return None
+        watch = Stopwatch()
+        with watch("gram"):
+            factor = single_cholesky(problem)
+        alphas = as_path(alpha, factor)
+        with watch("digits"):
+            if len(alphas) < STEPS_WORTH or factor.lost(float(alphas.min())) > LOST:
+                return None
+        reason = "a factor in single precision for each ridge near the best"
         return factor, Report("cholesky", reason, 1, seconds=watch)
 
     def _from_summary(self, problem: Problem, offered: str, alpha: Alpha) -> tuple[Factor, Report]:
