@@ -105,3 +105,11 @@ def test_many_rows_are_ranked_in_chunks(rng, monkeypatch):
 def test_bad_input(Y, scores, k, message):
     with pytest.raises(ValueError, match=message):
         precision_at_k(Y, scores, k)
+
+
+def test_indicators_are_not_taken_for_numbers_of_labels():
+    """What `predict` gives for labels would else name the labels 0 and 1."""
+    Y = np.array([[0, 1, 1], [1, 0, 0]])
+    for k in (1, 2):
+        with pytest.raises(ValueError, match="some row names one twice"):
+            precision_at_k(Y, Y, k=k)

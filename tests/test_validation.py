@@ -340,6 +340,11 @@ class TestClassesThatAreObjects:
         Y = np.array([[True, 0], [False, 1]] * 6, dtype=object)
         assert PinvClassifier().fit(self.X, Y).predict(self.X).shape == (12, 2)
 
+    @pytest.mark.parametrize("y", [[[0, 2], [1, 1], [2, 0]] * 4, [["a", "b"], ["b", "a"]] * 6])
+    def test_several_columns_of_classes_have_a_remedy(self, y):
+        with pytest.raises(ValueError, match="2 columns, and not of 0 and 1.*MultiOutputClass"):
+            PinvClassifier().fit(self.X, y)
+
     @pytest.mark.parametrize(
         ("y", "types"), [(["a", 1, "b"] * 4, "number, text"), ([(1, 2), (3,), ()] * 4, "tuple")]
     )

@@ -111,7 +111,7 @@ def _relevance(Y: Matrix, scores: Any, k: int) -> tuple[Array, IntArray]:
             "ask for at most that many."
         )
     if scores.dtype.kind in "iu":
-        return relevant(Y, _named(scores[:, :k], Y.shape[1])), counts
+        return relevant(Y, _named(scores, Y.shape[1])[:, :k]), counts
     if scores.shape != Y.shape:
         raise ValueError(
             f"Y has shape {Y.shape} and scores {scores.shape}; scores need one column per label. "

@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.datasets import load_iris, load_wine, make_classification, make_regression
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -45,6 +45,19 @@ def make(name, **options):
 
 def target(name):
     return SPECIES if name.endswith("Classifier") else LENGTHS
+
+
+@pytest.mark.parametrize("name", ["PinvClassifier", "RBFNetworkClassifier"])
+def test_names_of_classes_do_not_matter(name):
+    """Neither which is first of three, nor which of two is the positive one."""
+    X, wines = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    for y, names in ((wines, np.array([2, 0, 1])), (wines % 2, np.array([1, 0]))):
+        one, other = make(name).fit(X, y), make(name).fit(X, names[y])
+        assert one.corrected_score_ == pytest.approx(other.corrected_score_, rel=1e-6)
+        np.testing.assert_allclose(
+            one.predict_proba(X), other.predict_proba(X)[:, names], atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", ["PinvClassifier", "FeatureMachineClassifier"])

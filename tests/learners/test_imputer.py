@@ -375,3 +375,11 @@ def test_a_mixed_model_is_saved_whole(mixed, tmp_path):
     pinvlearn.save(model, tmp_path / "m.skops")
     again = pinvlearn.load(tmp_path / "m.skops")
     pd.testing.assert_frame_equal(again.transform(gappy), model.transform(gappy))
+
+
+@pytest.mark.parametrize("solver", ["ppca", "soft"])
+def test_one_column_is_filled_with_its_mean(solver):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 1)) < 0.2, np.nan, rng.standard_normal((60, 1)) + 5.0)
+    found = SVDImputer(solver=solver, random_state=0).fit_transform(X)
+    np.testing.assert_allclose(found[np.isnan(X)], np.nanmean(X), rtol=1e-6)

@@ -4,8 +4,10 @@ import tracemalloc
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import RidgeCV
+from sklearn.preprocessing import StandardScaler
 
 import pinvlearn as pl
 
@@ -86,6 +88,38 @@ def awkward(kind, X):
     if kind == "duplicated":
         return np.hstack([X, X, X[:, :2]])
     return X[:, :3] @ np.random.default_rng(1).standard_normal((3, X.shape[1]))
+
+
+class TestFeaturesOfAUser:
+    """What a function or a transformer gives, in any form that holds numbers."""
+
+    FORMS = {
+        "frame": lambda H: pd.DataFrame(H),  # the class itself has a transform
+        "objects": lambda H: H.astype(object),
+        "list": lambda H: H.tolist(),
+        "pandas": StandardScaler(with_mean=False, with_std=False).set_output(transform="pandas"),
+        "polars": StandardScaler(with_mean=False, with_std=False).set_output(transform="polars"),
+    }
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_forms(self, form):
+        X, Y, _ = drawn(40, 3)
+        found = pl.PinvRegressor(self.FORMS[form]).fit(X, Y)
+        np.testing.assert_allclose(found.predict(X), pl.PinvRegressor().fit(X, Y).predict(X))
+
+    @pytest.mark.parametrize(
+        ("features", "error", "message"),
+        [
+            (lambda X: X[:, 0], ValueError, r"of 1 rows have the shape \(1,\); \(1, any\)"),
+            (lambda X: X[:, : len(X)], ValueError, r"of 40 rows .* \(40, 3\); \(40, 1\) is needed"),
+            (lambda X: X[: len(X) // 2 + 1], ValueError, r"shape \(21, 3\); \(40, 3\) is needed"),
+            (lambda X: [["a"]] * len(X), TypeError, "of type <U1; numbers are needed"),
+        ],
+    )
+    def test_others_are_refused(self, features, error, message):
+        X, Y, _ = drawn(40, 3)
+        with pytest.raises(error, match=message):
+            pl.PinvRegressor(features).fit(X, Y)
 
 
 @pytest.mark.parametrize("n", [40, 12], ids=["tall", "wide"])

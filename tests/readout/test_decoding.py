@@ -128,9 +128,9 @@ def test_evenly_spaced_rows_stand_for_many(monkeypatch):
     monkeypatch.setattr(decoding, "MOST_WORK", 9 * 1000)
     some = judge(Y, F, np.ones(len(Y)))
     assert some.outputs.shape == F.shape
-    # a thousand rows tell each of a dozen parameters to about 1/√1000 of the outputs
+    # a thousand rows tell each of a dozen parameters to a few times 1/√1000 of the outputs
     change = some.outputs - every.outputs
-    assert 1e-6 < np.abs(change).mean() < 4.0 * np.abs(every.outputs).mean() / np.sqrt(1000)
+    assert 1e-6 < np.abs(change).mean() < 6.0 * np.abs(every.outputs).mean() / np.sqrt(1000)
 
 
 def test_a_lone_intercept_tells_no_classes_apart():

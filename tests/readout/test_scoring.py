@@ -117,6 +117,17 @@ def test_every_fold_has_rows_of_each_class(rows):
     assert np.ptp(counts, axis=0).max() <= 1
 
 
+def test_folds_do_not_depend_on_the_names_of_classes(rows):
+    """Names order the columns, and the sign of two classes."""
+    Y = rows[0]
+    folds = scoring.dealt(Y, classes=True)
+    np.testing.assert_array_equal(scoring.dealt(Y[:, ::-1], classes=True), folds)
+    two = Y[:, :1]
+    folds = scoring.dealt(two, classes=True)
+    np.testing.assert_array_equal(scoring.dealt(-two, classes=True), folds)
+    assert scoring.dealt(Y[:0], classes=True).shape == (0,)
+
+
 def test_pieces_of_rows_add_up(rows):
     Y, outputs, w = rows
     for score in (MSE, ACCURACY, LOG_LOSS, Scoring(own=own)):

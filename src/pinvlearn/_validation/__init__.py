@@ -21,6 +21,7 @@ from pinvlearn._validation.magnitudes import check_magnitude as check_magnitude
 from pinvlearn._validation.magnitudes import check_real as check_real
 from pinvlearn._validation.magnitudes import unmasked as unmasked
 from pinvlearn._validation.magnitudes import warn_of_scales as warn_of_scales
+from pinvlearn._validation.matrices import check_features as check_features
 from pinvlearn._validation.matrices import check_kernel_matrix as check_kernel_matrix
 from pinvlearn._validation.matrices import check_matrix as check_matrix
 from pinvlearn._validation.matrices import check_symmetric as check_symmetric

@@ -58,6 +58,29 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
     return A
 
 
+def check_features(H: Any, n_rows: int, n_columns: int) -> Matrix:
+    """What a user's feature map gives: numbers, a row for each that it was given.
+
+    Frames and lists become arrays.  Columns may be any number where 0 are asked for.
+    """
+    if not (is_sparse(H) or is_device(H) or is_foreign(H)):
+        H = np.asarray(H)
+        if H.dtype.kind not in "fiub":
+            try:
+                H = H.astype(np.float64)
+            except (TypeError, ValueError) as failure:
+                raise TypeError(
+                    f"the features are of type {H.dtype}; numbers are needed."
+                ) from failure
+    if H.ndim != 2 or H.shape != (n_rows, n_columns or H.shape[1]):
+        wanted = f"({n_rows}, {n_columns or 'any'})"
+        raise ValueError(
+            f"the features of {n_rows} rows have the shape {tuple(H.shape)}; {wanted} is needed: "
+            "features= must give a row for each row, and always as many columns."
+        )
+    return H
+
+
 def checked_elsewhere(A: Any, name: str) -> Any:
     """A matrix of another library, on its device, in float32 or float64."""
     found = real(on_device(A), name)

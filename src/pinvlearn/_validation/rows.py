@@ -276,6 +276,12 @@ def check_classes(y: Any) -> tuple[str, Any]:
     check_classification_targets(y)
     if type_of_target(y) == "multilabel-indicator":
         return "labels", y
+    if y.ndim == 2 and y.shape[1] > 1:
+        raise ValueError(
+            f"y has {y.shape[1]} columns, and not of 0 and 1 alone. Give one column of classes, or "
+            "an indicator for each label; MultiOutputClassifier of scikit-learn fits a model to "
+            "each column."
+        )
     return "classes", column_or_1d(y, warn=True)
 
 

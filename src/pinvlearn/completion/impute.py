@@ -236,7 +236,7 @@ def ppca(
     gaps, capped = ~known, most < p - 1
     mean = np.zeros(p) if start is None else start.mean
     Q = np.eye(p) if start is None else precision(start)
-    table, C, count, least = np.where(known, Z, mean), Q, 0, 2 if start is None else 0
+    table, C, count, least = np.where(known, Z, mean), Q, 0, 2 if start is None else 1
     for count in range(1, max_iter + 1):
         old = table[gaps]
         lower = np.zeros((p, p))
@@ -249,7 +249,8 @@ def ppca(
         C = (C + prior * np.eye(p)) / (1.0 + prior)
         moved = float(np.linalg.norm(table[gaps] - old))
         told("iteration", count, max_iter)
-        # From nothing the first step fills in zeros, and says nothing about the end.
+        # From nothing the first step fills in zeros, from a start the means of it where columns
+        # say nothing of each other; neither tells of the end.
         if not gaps.any() or (
             count > least and moved <= slack * TOLERANCE * max(float(np.linalg.norm(old)), 1e-12)
         ):

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pinvlearn._core.arrays import Matrix
+from pinvlearn._validation import check_features
 from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
@@ -43,7 +44,7 @@ class GivenMap:
 
     def __call__(self, X: Matrix) -> Matrix:
         transform = getattr(self.function, "transform", self.function)
-        return transform(X)
+        return check_features(transform(X), X.shape[0], self.n_columns)
 
 
 class _Pinv(SelfSizing):

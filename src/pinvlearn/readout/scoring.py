@@ -170,10 +170,18 @@ def _side_by_side(parts: Sequence[Outputs | None]) -> Outputs | None:
 
 
 def dealt(Y: Array, *, classes: bool) -> IntArray:
-    """The fold of each row, at random, class by class if there are any, and always the same."""
+    """The fold of each row, at random, class by class if there are any, and always the same.
+
+    Classes take their turn as they come up, so that their names, which order the columns, do not
+    matter.
+    """
     order = _shuffled(len(Y))
-    if classes:
-        order = order[np.lexsort(np.where(to_host(Y) > 0.0, 1, 0).T[:, order])]
+    if classes and len(Y):
+        marks = to_host(Y)[order] > 0.0
+        if marks.shape[1] == 1:
+            marks = marks != marks[:1]
+        marks = marks[:, np.argsort(marks.argmax(axis=0), kind="stable")]
+        order = order[np.lexsort(marks.T)]
     folds = np.empty(len(Y), dtype=np.intp)
     folds[order] = np.arange(len(Y)) % FOLDS
     return folds
