@@ -11,7 +11,9 @@ from pinvlearn._core.blas import add_gram, add_rows
 from pinvlearn._core.device import on_device, to_host
 
 
-@pytest.mark.parametrize(("m", "p"), [(1, 1), (5, 3), (3, 40), (700, 130), (40, 900), (0, 4), (4, 0)])
+@pytest.mark.parametrize(
+    ("m", "p"), [(1, 1), (5, 3), (3, 40), (700, 130), (40, 900), (0, 4), (4, 0)]
+)
 @pytest.mark.parametrize("margin", [0, 3])
 def test_the_lower_triangle_is_added_to_and_nothing_else(rng, m, p, margin):
     Z = rng.standard_normal((m, p + margin))[:, :p]

@@ -127,7 +127,6 @@ class BlockRows:
         if head.wide:
             products = Products.in_place(self.blocks(), partial(in_threads, n_jobs=self.n_jobs))
         else:
-
             spare: deque[Array] = deque()
 
             def of_piece(item: tuple[Block, slice]) -> Products:
