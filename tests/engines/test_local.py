@@ -97,6 +97,18 @@ def test_narrow_blocks_are_equal_shares_for_threads(columns):
         assert max(sizes) < 2 * MIN_BLOCK_ROWS
 
 
+@pytest.mark.parametrize(
+    ("count", "columns", "pieces"),
+    [(2048, 800, 2), (2047, 800, 1), (2048, 400, 1), (2600, 1300, 2), (2599, 1300, 1)],
+)
+def test_one_piece_that_takes_long_is_halved(count, columns, pieces):
+    """For a second thread, if either half has more rows than columns."""
+    some = rows_in_memory(lambda X: X, X[:count], Y[:count], None, columns)
+    sizes = list(some.each(lambda H, Y, w: len(Y)))
+    assert len(sizes) == pieces
+    assert max(sizes) - min(sizes) <= 1
+
+
 def test_wide_sparse_rows_get_blocks_of_their_width():
     """Their p × p products are few additions for much room: a block has p rows at least."""
     S = scipy.sparse.csr_array(X)

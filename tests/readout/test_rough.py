@@ -62,6 +62,5 @@ def test_what_they_choose_is_what_double_precision_does(rng, monkeypatch, score,
     assert found.alpha == exact.alpha
     np.testing.assert_allclose(found.scores, exact.scores, rtol=2e-5)
     for name in ("leave_one_out", "leave_one_out_error", "coef"):
-        np.testing.assert_allclose(
-            getattr(found, name), getattr(exact, name), rtol=1e-9, atol=1e-12
-        )
+        ours, expected = getattr(found, name), getattr(exact, name)
+        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)

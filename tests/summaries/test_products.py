@@ -1,5 +1,7 @@
 """Summaries are sums: how rows are cut into pieces cannot matter beyond rounding."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -57,6 +59,23 @@ def test_the_summary_of_two_parts_is_the_sum_of_theirs(cut, weighted):
     np.testing.assert_array_equal(one.HH, before)
     close(one.added(two), products_of(H, Y, w))
     close(one, products_of(H, Y, w))  # in its own arrays
+
+
+def test_squares_that_were_merged_are_used_again_with_the_same_bits():
+    X, schema = RNG.standard_normal((50, 20)), Schema("targets", 20, 2, 20)
+    blocks = [Block(Inputs(20), X[i::3], Y[i::3], None, schema) for i in range(3)]
+    plain = Products.of(blocks[0]).added(Products.of(blocks[1])).added(Products.of(blocks[2]))
+    spare = deque()
+    total, second = Products.of(blocks[0], spare), Products.of(blocks[1], spare)
+    total = total.added(second, spare)
+    assert [array is second.HH.base for array in spare] == [True]
+    third = Products.of(blocks[2], spare)
+    assert not spare
+    assert third.HH.base is second.HH.base
+    total = total.added(third, spare)
+    for part in PARTS:
+        expected = lower(part, getattr(plain, part))
+        np.testing.assert_array_equal(lower(part, getattr(total, part)), expected)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])

@@ -57,7 +57,7 @@ def eigh(G: Array, *, small: bool = False) -> tuple[Array, Array]:
     call("dsytrd", "L", n, G, n, values, beside, turns, work, len(work), info)
     graded = small and float(np.median(np.abs(values))) < GRADED * float(np.abs(values).max())
     found = _robust(values, beside) if graded else None
-    values, V = _conquered(values, beside) if found is None else found
+    eigenvalues, V = _conquered(values, beside) if found is None else found
 
     def turn(first: int, last: int) -> None:
         room, part = np.empty(64 * (last - first + 65)), V[:, first:last]
@@ -67,7 +67,7 @@ def eigh(G: Array, *, small: bool = False) -> tuple[Array, Array]:
     count = max(n // TURNED, 1)
     edges = [n * i // count // KERNEL * KERNEL for i in range(count)]
     share_out(turn, list(zip(edges, [*edges[1:], n], strict=True)))
-    return values, V
+    return eigenvalues, V
 
 
 def _conquered(values: Array, beside: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -126,13 +127,14 @@ class BlockRows:
         if head.wide:
             products = Products.in_place(self.blocks(), partial(in_threads, n_jobs=self.n_jobs))
         else:
+            spare: deque[Array] = deque()
 
             def of_piece(item: tuple[Block, slice]) -> Products:
-                return Products.of(item[0].part(item[1]))
+                return Products.of(item[0].part(item[1]), spare)
 
             cuts = self._cuts(Block.cuts_to_sum)
             pieces = _told_of(in_threads(of_piece, cuts, self.n_jobs), cuts)
-            products = merged(pieces, Products.added)
+            products = merged(pieces, partial(Products.added, spare=spare))
         if not products.finite:
             self.raise_not_finite()
         return Gram(products, self.schema, (), float(self.n_rows), products.magnitude)

@@ -221,12 +221,12 @@ class LeftOut:
         The left-out predictions themselves, where residuals would be 0 / 0.
     errors : array of shape (m, alphas, t) or None
         What rounding may have done to them.
+    single : bool
+        Whether outputs were made in single precision, for the verdict alone.
     judged : int or None
         How many of the alphas have a score, where not all of them do.
     outputs : array of shape (t, alphas, m) or None
         The left-out predictions of coefficients that are not refined, if they are few.
-    single : bool
-        Whether outputs were made in single precision, for the verdict alone.
     some : int or None
         How many of the rows judged, where not all of them did.
     """
@@ -235,9 +235,9 @@ class LeftOut:
     free: Array | None
     predictions: Array | None = None
     errors: Array | None = None
+    single: bool = False
     judged: int | None = None
     outputs: Array | None = None
-    single: bool = False
     some: int | None = None
 
 

@@ -365,14 +365,14 @@ def _solve_once(
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)
     notes += found.notes
+    if left_out is not None and left_out.single:
+        notes += ("left-out outputs that chose alpha were in single precision",)
     if own is not factor:
         notes += ("leverages of the chosen alpha by a Cholesky factor of its own",)
     if left_out is not None and left_out.judged is not None:
         by = "" if left_out.some is None else f" by {left_out.some} rows"
         near = f"leave-one-out judged {left_out.judged} of {len(alphas)} alphas{by}, near a guess"
         notes += (near,)
-    elif left_out is not None and left_out.single:
-        notes += ("left-out outputs that chose alpha were in single precision",)
     elif len(alphas) > 1 and factor.spectral is None:
         notes += (f"each of {len(alphas)} alphas was factored anew; gram, qr and exact need not",)
     if len(alphas) > 1 and chosen == smallest and chosen > 0.0:

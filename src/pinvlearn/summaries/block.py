@@ -27,6 +27,10 @@ from pinvlearn._core.device import is_device, moved_to
 from pinvlearn._core.threads import spans
 from pinvlearn.summaries.schema import BlockId, Ranges, Schema, ranges_of
 
+LONG_WORK = 2**29
+"""Multiplications in the products of a piece that two threads share, although each has fewer rows
+than pieces mostly have: about ten milliseconds, of which another p × p array takes one or two."""
+
 Change = Callable[[Array], None]
 """What is done to dense features, in place, before they are summed up."""
 
@@ -121,15 +125,18 @@ class Block:
 
         So large that adding their p × p products costs little beside them, and of one size and a
         power of two in number, so that two, four or eight threads end together; those of wide maps
-        are added in place, and are small.
+        are added in place, and are small.  One piece that takes long is halved for a second thread.
         """
         p = self.schema.n_columns
         if self.on_device:
             return slices(0, len(self), device_rows(p, self.X, len(self)))
         if self.wide:
             return slices(0, len(self), wide_rows(p))
-        doublings = (len(self) // max(least, p)).bit_length() - 1
-        return [slice(*span) for span in spans(len(self), 2 ** max(doublings, 0))]
+        doublings = max((len(self) // max(least, p)).bit_length() - 1, 0)
+        long = not self.sparse and len(self) * p**2 >= 2 * LONG_WORK
+        if not doublings and long and len(self) >= 2 * max(least // 2, p):
+            doublings = 1
+        return [slice(*span) for span in spans(len(self), 2**doublings)]
 
     def cuts_to_sum(self) -> list[slice]:
         """The same for sums: of sparse rows so many that their products outweigh a p × p array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -56,7 +57,7 @@ class Products:
     TT: Array
 
     @classmethod
-    def of(cls, block: Block) -> Products:
+    def of(cls, block: Block, spare: deque[Array] | None = None) -> Products:
         """Those of a block's rows, some hundred at a time, by one thread: mp² flops in float64.
 
         Features, ones and targets stand side by side, so that one syrk makes all products, in an
@@ -66,6 +67,8 @@ class Products:
         ----------
         block : Block
             Checked rows with coded targets.
+        spare : deque of arrays, optional
+            Squares that others are done with, of which one is used up.
 
         Returns
         -------
@@ -80,7 +83,7 @@ class Products:
         p, q = _widths(block)
         least, most = ROOM_ROWS
         size = min(max(ROOM_ENTRIES // q, least), most)
-        room, square = np.empty((min(size, len(block)), q)), np.zeros((q, q))
+        room, square = np.empty((min(size, len(block)), q)), _zeros(q, spare)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named later
             for part in block.parts(size):
                 _fill(room, part, slice(0, len(part)))
@@ -173,13 +176,15 @@ class Products:
     def __mul__(self, factor: float) -> Products:
         return Products(self.HH * factor, self.HT * factor, self.TT * factor)
 
-    def added(self, other: Products) -> Products:
+    def added(self, other: Products, spare: deque[Array] | None = None) -> Products:
         """The sum in the arrays of this one, which whoever calls must own: no new p × p array.
 
         Parameters
         ----------
         other : Products
             Of the same shapes.
+        spare : deque of arrays, optional
+            It is given the memory of the other, which is then used up.
 
         Returns
         -------
@@ -190,6 +195,8 @@ class Products:
             return self + other  # of a checkpoint, which is read on the host
         for mine, theirs in zip(self._arrays, other._arrays, strict=True):
             mine += theirs
+        if spare is not None and isinstance(other.HH.base, np.ndarray):
+            spare.append(other.HH.base)
         return self
 
     @property
@@ -296,6 +303,18 @@ class Products:
         return Moments(
             G, np.diagonal(G).copy(), C, squares.clip(min=0.0), H_mean, Y_mean, total, magnitude
         )
+
+
+def _zeros(q: int, spare: deque[Array] | None) -> Array:
+    """A square of zeros; fresh memory takes ten times as long as what was used before."""
+    try:
+        square = spare.pop() if spare is not None else None
+    except IndexError:
+        square = None
+    if square is None or square.shape != (q, q):
+        return np.zeros((q, q))
+    square.fill(0.0)
+    return square
 
 
 def _widths(block: Block) -> tuple[int, int]:
