@@ -151,33 +151,36 @@ def _of_distances(X: Matrix, centers: Matrix, gamma: float, metric: str) -> Arra
     return distance.astype(X.dtype, copy=False)
 
 
-def distances(X: Array, centers: Array, metric: str) -> Array:
+def distances(X: Array, centers: Array, metric: str, out: Array | None = None) -> Array:
     """All distances of rows to centres, "city_block" or "euclidean", from their differences.
 
-    In the precision of the rows, of which near ones keep all digits.
+    In the precision of the rows, of which near ones keep all digits.  On the host they may be
+    written where they belong.
     """
     if is_device(X):
         return X.distances(centers, 1 if metric == "city_block" else 2)
-    D, fill = _distances(X, centers, metric)
+    D, fill = _distances(X, centers, metric, out)
     share_out(fill, [(part, len(centers)) for part in slices(0, len(X), CHUNK)])
     return D
 
 
-def mutual_distances(X: Array, metric: str) -> Array:
+def mutual_distances(X: Array, metric: str, out: Array | None = None) -> Array:
     """The same of all pairs of rows of one set: on the host half of them are computed."""
     if is_device(X):
         return distances(X, X, metric)
-    D, fill = _distances(X, X, metric)
+    D, fill = _distances(X, X, metric, out)
     share_out(fill, [(part, part.stop) for part in slices(0, len(X), CHUNK)])
     return mirror_lower(D)
 
 
-def _distances(X: Array, centers: Array, metric: str) -> tuple[Array, Callable[..., None]]:
+def _distances(
+    X: Array, centers: Array, metric: str, out: Array | None
+) -> tuple[Array, Callable[..., None]]:
     """Room for distances, and what fills some rows of it up to some column."""
     from pinvlearn.features import _compiled
 
     dtype = np.float32 if X.dtype == np.float32 else np.float64
-    D: Array = np.empty((len(X), len(centers)), dtype=dtype)
+    D: Array = np.empty((len(X), len(centers)), dtype=dtype) if out is None else out
     rows = np.ascontiguousarray(X, dtype=dtype)
     columns = np.ascontiguousarray(centers.T, dtype=dtype)
     loop = getattr(_compiled, metric)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -57,6 +57,10 @@ class Sample:
     def part(self, start: int, stop: int) -> Sample:
         """Some of the rows, in their order."""
         return Sample(self.Z[start:stop], self.Y[start:stop], self.w[start:stop])
+
+
+Rooms: TypeAlias = dict[Any, Array]
+"""Arrays by what they are for, their shape and precision, to be filled again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +117,22 @@ class Pairs:
     kernels : tuple of str
     rows, others : tuples of arrays of shapes (n, d) and (m, d)
         In the coordinates of each metric.
+    rooms : dict, optional
+        Arrays of earlier ones that are no longer asked, to be used again.
     """
 
     def __init__(
-        self, kernels: tuple[str, ...], rows: Sequence[Array], others: Sequence[Array] = ()
+        self,
+        kernels: tuple[str, ...],
+        rows: Sequence[Array],
+        others: Sequence[Array] = (),
+        rooms: Rooms | None = None,
     ) -> None:
         self._kernels, self._rows, self._others = kernels, rows, others
         self.typical = [median_distance(k, X) for k, X in zip(kernels, rows, strict=True)]
         self._within: dict[Any, list[Array]] = {}
         self._across: dict[Any, list[Array]] = {}
-        self._rooms: dict[Any, Array] = {}
+        self._rooms = {} if rooms is None else rooms
         self._refused: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
@@ -133,7 +143,6 @@ class Pairs:
             for known in (self._within, self._across)
         )
         few._rows, few._others = ([X[:count] for X in of] for of in (self._rows, self._others))
-        few._rooms = {}
         return few
 
     @classmethod
@@ -194,32 +203,45 @@ class Pairs:
         return outputs
 
     def _values(self, gammas: tuple[float, ...], dtype: Any, count: int | None = None) -> Array:
-        """Kernel values of the rows, or the first of them, until others are asked for.
-
-        Their room is kept: the pages of a new array cost more than the values do.
-        """
+        """Kernel values of the rows, or the first of them, until others are asked for."""
         exponents = [E[:count, :count] for E in self._exponents_within(dtype)]
-        if (dtype, count) not in self._rooms:
-            self._rooms[dtype, count] = np.empty_like(exponents[0], order="C")
-        K, scaled = self._rooms[dtype, count], self._scaled(gammas, dtype)
+        K = self._room("values", len(exponents[0]), len(exponents[0]), dtype)
+        scaled = self._scaled(gammas, dtype)
         _share_rows(lambda rows: _mean_kernel(exponents, scaled, rows, K[rows]), K)
         return K
 
+    def _room(self, name: str, height: int, width: int, dtype: Any) -> Array:
+        """An array to be filled, kept: the pages of a new one cost more than what fills it."""
+        key = (name, height, width, dtype)
+        if key not in self._rooms:
+            self._rooms[key] = np.empty((height, width), dtype=dtype, like=home(*self._rows))
+        return self._rooms[key]
+
     def _exponents_within(self, dtype: Any) -> list[Array]:
         if dtype not in self._within:
-            located = self._located(self._rows, dtype)
-            self._within[dtype] = [
-                _exponents(k, X) for k, X in zip(self._kernels, located, strict=True)
-            ]
+            parts = zip(self._kernels, self._located(self._rows, dtype), strict=True)
+            self._within[dtype] = [self._exponents(i, k, X) for i, (k, X) in enumerate(parts)]
         return self._within[dtype]
 
     def _exponents_across(self, dtype: Any) -> list[Array]:
         if dtype not in self._across and len(self._others):
             of = (self._located(Z, dtype) for Z in (self._others, self._rows))
-            self._across[dtype] = [
-                _exponents(k, Z, X) for k, Z, X in zip(self._kernels, *of, strict=True)
-            ]
+            parts = zip(self._kernels, *of, strict=True)
+            self._across[dtype] = [self._exponents(i, *part) for i, part in enumerate(parts)]
         return self._across.get(dtype, [])
+
+    def _exponents(self, number: int, kernel: str, X: Array, Z: Array | None = None) -> Array:
+        """log k(x, z) of all pairs for gamma = 1: of the rows of two sets, or of one."""
+        if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
+            return rbf_exponents(X, X if Z is None else Z)
+        norm, name = NORMS[kernel], f"{'within' if Z is None else 'across'} {number}"
+        room = None
+        if not is_device(X):
+            room = self._room(name, len(X), len(X if Z is None else Z), X.dtype)
+        E = mutual_distances(X, norm, room) if Z is None else distances(X, Z, norm, room)
+        if kernel == "rbf":
+            np.square(E, out=E)
+        return np.negative(E, out=E)
 
     def _located(self, several: Sequence[Array], dtype: Any) -> Sequence[Array]:
         if dtype == DOUBLE:
@@ -240,17 +262,6 @@ class Pairs:
 def single(Z: Array, middle: Array, unit: float) -> Array:
     """Rows about a middle and in some unit, in single precision."""
     return ((Z - middle) / unit).astype(SINGLE)
-
-
-def _exponents(kernel: str, X: Array, Z: Array | None = None) -> Array:
-    """log k(x, z) of all pairs of rows for gamma = 1; of the pairs of one set without another."""
-    if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
-        return rbf_exponents(X, X if Z is None else Z)
-    norm = NORMS[kernel]
-    E = mutual_distances(X, norm) if Z is None else distances(X, Z, norm)
-    if kernel == "rbf":
-        np.square(E, out=E)
-    return np.negative(E, out=E)
 
 
 def _mean_kernel(

@@ -10,7 +10,7 @@ is about the best for all.  Metrics are compared by whole halves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ from pinvlearn.features.metric import (
     median_distance,
     root_of,
 )
-from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Sample, single
+from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Rooms, Sample, single
 from pinvlearn.readout.trials import SCOUTS, Gain, Setting, Space, Trial, View
 
 Roots: TypeAlias = tuple[Array | None, Array | None]
@@ -241,6 +241,7 @@ class _Crossing:
     halves: tuple[Sample, Sample]
     space: Space
     gradient_rows: int
+    rooms: tuple[Rooms, Rooms] = field(default_factory=lambda: ({}, {}))
 
     @property
     def scouts(self) -> int:
@@ -276,7 +277,7 @@ class _Crossing:
 
         Where scouts find that the plain machine surely beats it, whole halves are not asked.
         """
-        trial = Trial(self.space, (near.kernel,), self._views((roots,)))
+        trial = Trial(self.space, (near.kernel,), self._views((roots,)), self.rooms)
         few = trial.first(self.scouts)
         best = few.best_setting(near)
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)

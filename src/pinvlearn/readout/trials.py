@@ -15,7 +15,7 @@ from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
 from pinvlearn.readout.losses import NUMBERS, Judge
-from pinvlearn.readout.machines import Machine, Pairs, Sample
+from pinvlearn.readout.machines import Machine, Pairs, Rooms, Sample
 
 WIDTHS = tuple(np.geomspace(0.1, 4.0, 7).tolist())
 """Kernel widths in median distances."""
@@ -137,10 +137,20 @@ class Trial:
     precision where its rounding allows; distances are computed once.
     """
 
-    def __init__(self, space: Space, kernels: tuple[str, ...], views: Sequence[View]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        kernels: tuple[str, ...],
+        views: Sequence[View],
+        rooms: Sequence[Rooms] | None = None,
+    ) -> None:
         self._space, self._kernels = space, kernels
         self._judge_by(views)
-        self._pairs = [Pairs(kernels, view.located, view.others_located) for view in views]
+        rooms = [{} for _ in views] if rooms is None else rooms
+        self._pairs = [
+            Pairs(kernels, view.located, view.others_located, room)
+            for view, room in zip(views, rooms, strict=True)
+        ]
 
     def _judge_by(self, views: Sequence[View]) -> None:
         self._views = views
