@@ -93,7 +93,7 @@ def solved(
     if K.dtype == SINGLE:
         fit = by_single_cholesky(rows, alpha, limit, left_out=left_out)
     else:
-        fit = by_mixed_cholesky(rows, alpha, left_out=left_out) if left_out else None
+        fit = by_mixed_cholesky(rows, alpha, left_out=left_out)
         fit = fit or by_cholesky(rows, alpha, leave_one_out=left_out > 0)
     if fit is None:
         raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
