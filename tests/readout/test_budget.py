@@ -13,7 +13,9 @@ def test_the_shares_are_all_of_the_work():
 
 @pytest.mark.parametrize(("n", "d", "t"), [(1, 1, 1), (150, 8, 3), (1000, 40, 10)])
 def test_few_rows_are_all_used(n, d, t):
-    assert budget_for(n, d, t, **USUAL) == Budget(n, max(n // 2, 1), 1000, n, n, n, 0, True)
+    assert budget_for(n, d, t, **USUAL) == Budget(
+        n, max(n // 2, 1), 1000 if t == 1 else 500, n, n, n, 0, True
+    )
 
 
 def test_sixteen_thousand_rows_are_all_centres():
@@ -56,6 +58,6 @@ def test_more_metrics_are_made_of_fewer_rows():
 
 def test_many_columns_cost_gradients_and_the_full_form():
     found = budget_for(12_000, 1568, 10, **USUAL)
-    assert found.gradients < 1000
+    assert found.gradients < 500
     assert not found.full
     assert budget_for(12_000, 100, 10, **USUAL).full

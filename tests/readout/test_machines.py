@@ -132,3 +132,12 @@ def test_the_last_rows_are_left_out_as_if_all_were(monkeypatch, dtype, few):
     # of tiles that begin elsewhere, in single precision: eps·cond(K + alpha), cond about 1e3
     np.testing.assert_allclose(some.left_out, every.left_out[-few:], atol=1e-4)
     np.testing.assert_array_equal(some.coef, every.coef)
+
+
+def test_a_factor_in_single_precision_gives_weights_in_double(monkeypatch):
+    rows = sample()
+    K = RADIAL["rbf"](rows.Z, rows.Z, 0.2)
+    exact = solved(K.copy(), rows, 0.1)
+    monkeypatch.setattr("pinvlearn.readout.kernel_factors.MANY", 100)
+    monkeypatch.setattr(machines, "by_cholesky", None)  # is not asked
+    np.testing.assert_allclose(solved(K.copy(), rows, 0.1).coef, exact.coef, rtol=1e-7, atol=1e-9)

@@ -30,7 +30,8 @@ METRICS = 10
 """Metrics made from each half, about; half of them, at most, are of all directions."""
 
 GRADIENT_ROWS, FEWEST_GRADIENTS = 1000, 125
-"""Rows whose gradients are taken: fewer where they would be more than half of the work."""
+"""Rows whose gradients are taken: fewer where they would be more than half of the work, and half
+of that where each has several, which gives more gradients still."""
 
 COMPARED = 3
 """Fewer rows and fewer centres are compared at one in so many of both, a part of the work each."""
@@ -93,7 +94,7 @@ def budget_for(n: int, d: int, t: int, *, max_work: float, max_centers: int) -> 
     return Budget(
         search=_most(search, work["search"], n),
         half=half,
-        gradients=gradients,
+        gradients=gradients if t == 1 else max(gradients // 2, FEWEST_GRADIENTS),
         metric=metric_rows(1, n, d, t, gradients, max_work),
         centers=n if every else _most(centers, rest, min(max_centers, n - 1)),
         rows=n,

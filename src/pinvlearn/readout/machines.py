@@ -93,7 +93,7 @@ def solved(
     if K.dtype == SINGLE:
         fit = by_single_cholesky(rows, alpha, limit, left_out=left_out)
     else:
-        fit = by_mixed_cholesky(rows, alpha, left_out=left_out) if left_out else None
+        fit = by_mixed_cholesky(rows, alpha, left_out=left_out)
         fit = fit or by_cholesky(rows, alpha, leave_one_out=left_out > 0)
     if fit is None:
         raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
@@ -205,7 +205,7 @@ class Pairs:
     def _values(self, gammas: tuple[float, ...], dtype: Any, count: int | None = None) -> Array:
         """Kernel values of the rows, or the first of them, until others are asked for."""
         exponents = [E[:count, :count] for E in self._exponents_within(dtype)]
-        K = self._room("values", *exponents[0].shape, dtype)
+        K = self._room("values", len(exponents[0]), len(exponents[0]), dtype)
         scaled = self._scaled(gammas, dtype)
         _share_rows(lambda rows: _mean_kernel(exponents, scaled, rows, K[rows]), K)
         return K
@@ -231,7 +231,7 @@ class Pairs:
         return self._across.get(dtype, [])
 
     def _exponents(self, number: int, kernel: str, X: Array, Z: Array | None = None) -> Array:
-        """log k(x, z) of pairs of rows for gamma = 1; of those of one set without another."""
+        """log k(x, z) of all pairs for gamma = 1: of the rows of two sets, or of one."""
         if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
             return rbf_exponents(X, X if Z is None else Z)
         norm, name = NORMS[kernel], f"{'within' if Z is None else 'across'} {number}"

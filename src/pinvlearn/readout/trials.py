@@ -256,16 +256,17 @@ def _nearest(values: Sequence[float], value: float) -> int:
 
 
 def _lowest(function: Callable[[int], float], start: int, count: int, step: int = 1) -> int:
-    """Walk down from `start` among 0 … count - 1 until neither neighbour is lower."""
+    """Walk down one valley from `start` among 0 … count - 1: either way, while it gets lower."""
     at = start
     while at + 1 < count and math.isinf(function(at)):
         at += 1
-    while True:
-        near = [to for to in (at - step, at + step) if 0 <= to < count]
-        best = min(near, key=function, default=at)
-        if not function(best) < function(at):
-            return at
-        at = best
+    for way in (-step, step):
+        turned = at
+        while 0 <= at + way < count and function(at + way) < function(at):
+            at += way
+        if at != turned:
+            break
+    return at
 
 
 def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Setting]:
@@ -286,7 +287,7 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
             break
         trials = _Trials(sample.part(0, rows), space)
         if not best:
-            cells = [trials.with_best_alpha(cell) for cell in cells]
+            cells = trials.with_best_alphas(cells)
         ranked = sorted(cells, key=trials.error)
         keep = max(FEWEST, len(ranked) // SURVIVORS)
         if rows == half:
@@ -331,3 +332,12 @@ class _Trials:
     def with_best_alpha(self, cell: Setting, *, fine: bool = False) -> Setting:
         trial = self._of(cell.kernel)
         return replace(cell, alpha=trial.best_alpha((cell.width,), cell.alpha, fine=fine))
+
+    def with_best_alphas(self, cells: Sequence[Setting]) -> list[Setting]:
+        """The walk of a width begins at the ridge of the one before, which is near."""
+        found: list[Setting] = []
+        for cell in cells:
+            if found and found[-1].kernel == cell.kernel:
+                cell = replace(cell, alpha=found[-1].alpha)
+            found.append(self.with_best_alpha(cell))
+        return found
