@@ -71,9 +71,9 @@ EDGE = 1000.0 * LEVERAGE_TOLERANCE
 to 1600 times smaller [measured on kernels], and guesses are mostly below what is chosen."""
 
 
-LOST = 1e-3
+LOST = 1e-2
 """Largest relative error of leverages, as measured, at the smallest ridge of a path that is
-searched in single precision: scores of ridges differ by more."""
+searched in single precision: as for kernel machines, and that of the one that is chosen is less."""
 
 STEPS_WORTH = 8
 """Fewest ridges of a path that is searched: a search judges about so many."""
