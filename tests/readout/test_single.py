@@ -102,6 +102,13 @@ def test_twin_columns_are_left_to_double_precision(narrow):
     assert not is_single(pl.PinvRegressor().fit(np.hstack([X, X[:, :1]]), Y))
 
 
+def test_few_ridges_are_all_judged(narrow):
+    X, Y = rows()
+    model = pl.PinvRegressor(alpha=np.logspace(-3, 3, 7)).fit(X, Y)
+    assert not is_single(model)
+    assert np.isfinite(model.loo_scores_).all()
+
+
 def test_a_users_own_score_is_left_to_the_whole_path(narrow):
     X, Y = rows()
     y = Y.argmax(axis=1)
