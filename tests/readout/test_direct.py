@@ -80,6 +80,25 @@ def test_scale_and_place_of_the_features_do_not_matter():
     np.testing.assert_allclose(1e5 * two.coef, one.coef, rtol=1e-5, atol=1e-5)
 
 
+def test_all_rows_choose_the_ridge_and_some_say_where_they_begin(monkeypatch):
+    X, _, Y = told_apart(n=600)
+    w, begun = np.ones(len(X)), []
+    walked = direct._Folds.walked
+
+    def told(folds, first, starts=None):
+        tried = walked(folds, first, starts)
+        begun.append((len(folds.folds), first, direct._best(tried)))
+        return tried
+
+    monkeypatch.setattr(direct._Folds, "walked", told)
+    all_at_once = fit_direct(X, Y, w)
+    monkeypatch.setattr(direct, "CHOOSING", 50)
+    guessed = fit_direct(X, Y, w)
+    (_, _, best), (few, _, start), (every, first, found) = begun
+    assert (few, every, first, found) == (50, 600, start, best)
+    np.testing.assert_allclose(guessed.coef, all_at_once.coef, atol=1e-3)
+
+
 def test_what_is_little_work():
     assert affordable(4000, 64, 10)
     assert affordable(200, 50_000, 10)  # 200 directions
@@ -158,6 +177,20 @@ class TestLearners:
         monkeypatch.setattr(direct, "RIDGES", (1e8,))
         monkeypatch.setattr(direct, "FIRST", 1e8)
         assert pinvlearn.PinvClassifier().fit(X, y).decoding_ != "features"
+
+    def test_scores_are_averaged_with_those_of_the_ridge(self):
+        X, y, _ = told_apart(n=60)
+        ridge = pinvlearn.PinvClassifier(decoding="argmax").fit(X, y)
+        alone = pinvlearn.PinvClassifier(decoding="features").fit(X, y)
+        model = pinvlearn.PinvClassifier().fit(X, y)
+        assert model.decoding_ == "features"
+        parts = np.stack([ridge.coef_.ravel(), alone.coef_.ravel()], axis=1)
+        shares, rest, *_ = np.linalg.lstsq(parts, model.coef_.ravel())
+        assert np.all(shares > 0.0)  # each in units of its own
+        assert float(rest[0]) < 1e-16 * len(y) * np.square(parts).sum()
+        left_out = np.stack([ridge.loo_predictions_, alone.loo_predictions_], axis=-1) @ shares
+        np.testing.assert_allclose(model.loo_predictions_, left_out, atol=1e-6)
+        assert any("% of the scores" in note for note in model.report_.notes)
 
     def test_rows_that_come_later_are_solved_for_as_they_are(self):
         X, y, _ = told_apart()

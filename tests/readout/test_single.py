@@ -6,7 +6,6 @@ import pytest
 import pinvlearn as pl
 from pinvlearn._core.cholesky import SingleFactor
 from pinvlearn.readout import solvers
-from pinvlearn.readout.single import MARGIN
 
 
 @pytest.fixture
@@ -103,6 +102,13 @@ def test_twin_columns_are_left_to_double_precision(narrow):
     assert not is_single(pl.PinvRegressor().fit(np.hstack([X, X[:, :1]]), Y))
 
 
+def test_few_ridges_are_all_judged(narrow):
+    X, Y = rows()
+    model = pl.PinvRegressor(alpha=np.logspace(-3, 3, 7)).fit(X, Y)
+    assert not is_single(model)
+    assert np.isfinite(model.loo_scores_).all()
+
+
 def test_a_users_own_score_is_left_to_the_whole_path(narrow):
     X, Y = rows()
     y = Y.argmax(axis=1)
@@ -137,4 +143,3 @@ def test_forms_and_the_smallest_eigenvalue():
     np.testing.assert_allclose(found.forms(new), expected, rtol=1e-4)
     least = np.linalg.eigvalsh(K)[0] + 2.0
     assert least / 30 < found.smallest <= 1.1 * least  # of another norm
-    assert MARGIN > 1.0

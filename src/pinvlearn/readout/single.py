@@ -7,6 +7,7 @@ the digits of the factor; how many these are is measured on some rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -40,15 +41,12 @@ class SingleCholesky:
 
     Parameters
     ----------
-    spectrum : Quadrature
-        What products tell of ZᵀZ: probes of its trace, then the columns of ZᵀY.
     sample : array of shape (rows, p)
         Some centred rows, to measure by.
     """
 
     moments: Moments
     center: Center
-    spectrum: Quadrature
     sample: Array
     _made: tuple[float, SingleFactor] | None = field(default=None, init=False, repr=False)
 
@@ -56,6 +54,15 @@ class SingleCholesky:
     def spectral(self) -> None:
         """It has no singular values; another alpha is another factor."""
         return None
+
+    @cached_property
+    def spectrum(self) -> Quadrature:
+        """What products tell of ZᵀZ: probes of its trace, then the columns of ZᵀY."""
+        self._made = None  # the factor stands where the other triangle is wanted
+        G = self.moments.shifted(0.0)
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(G), PROBES))
+        symm = blas("symm", G)
+        return quadrature(lambda X: symm(1.0, G, X, lower=True), np.hstack([signs, self.rhs]))
 
     @property
     def rank(self) -> int:
@@ -126,17 +133,13 @@ class SingleCholesky:
 
 
 def single_cholesky(problem: Problem) -> SingleCholesky:
-    """The factor of dense rows, with what some products tell of their spectrum; mp² flops."""
+    """The factor of dense rows in memory; mp² flops."""
     moments = problem.moments
-    center, G = problem.center(moments), moments.shifted(0.0)
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(G), PROBES))
-    symm = blas("symm", G)
-    spectrum = quadrature(lambda X: symm(1.0, G, X, lower=True), np.hstack([signs, moments.C]))
-    some = problem.rows_at_hand.some(SAMPLE)
+    center, some = problem.center(moments), problem.rows_at_hand.some(SAMPLE)
     assert some is not None
 
     def centred(H: Matrix, Y: Array, weights: Array | None) -> Array:
         Z: Array = to_dense(H) - center.H_mean
         return Z if weights is None else Z * np.sqrt(weights)[:, None]
 
-    return SingleCholesky(moments, center, spectrum, np.vstack(list(some.each(centred))))
+    return SingleCholesky(moments, center, np.vstack(list(some.each(centred))))

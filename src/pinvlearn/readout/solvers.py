@@ -40,7 +40,7 @@ from pinvlearn.readout.factors import (
     spectral_from_moments,
     spectral_from_rows,
 )
-from pinvlearn.readout.problem import Problem
+from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.single import single_cholesky
 from pinvlearn.readout.whitening import whitened_triangle
 from pinvlearn.summaries import Gram, Summary, Triangle
@@ -71,9 +71,9 @@ EDGE = 1000.0 * LEVERAGE_TOLERANCE
 to 1600 times smaller [measured on kernels], and guesses are mostly below what is chosen."""
 
 
-LOST = 1e-3
+LOST = 1e-2
 """Largest relative error of leverages, as measured, at the smallest ridge of a path that is
-searched in single precision: scores of ridges differ by more."""
+searched in single precision: as for kernel machines, and that of the one that is chosen is less."""
 
 STEPS_WORTH = 8
 """Fewest ridges of a path that is searched: a search judges about so many."""
@@ -637,14 +637,15 @@ class Auto:
         score, p = problem.score, problem.shape[1]
         if score is None or score.own is not None or p <= WIDE or not problem.can_whiten:
             return None
-        if leverages_are_cheap(problem):
+        if leverages_are_cheap(problem) or (alpha is not None and np.size(alpha) < STEPS_WORTH):
             return None
+        _check_room(problem)  # for eigenvectors, which may be wanted after all
         watch = Stopwatch()
         with watch("gram"):
             factor = single_cholesky(problem)
-        alphas = as_path(alpha, factor)
+        least = EPS * factor.moments.frobenius_norm if alpha is None else float(np.min(alpha))
         with watch("digits"):
-            if len(alphas) < STEPS_WORTH or factor.lost(float(alphas.min())) > LOST:
+            if factor.lost(least) > LOST:
                 return None
         reason = "a factor in single precision for each ridge near the best"
         return factor, Report("cholesky", reason, 1, seconds=watch)
