@@ -7,6 +7,7 @@ import scipy.spatial.distance as distance
 import scipy.special
 
 import pinvlearn
+from threads import blas_limited_to, blas_limits
 
 RNG = np.random.default_rng(0)
 
@@ -114,3 +115,36 @@ class TestTransformers:
     def test_bad_parameters(self, name, options, message):
         with pytest.raises(ValueError, match=message):
             getattr(pinvlearn, name)(**options).fit(X)
+
+
+class TestThreads:
+    """Waiting for BLAS's threads took a hundred times as long as the features, beside others."""
+
+    @pytest.mark.parametrize("rows", [30, 4000])
+    def test_blas_has_one_while_features_are_made(self, rows):
+        seen = []
+
+        def watching(sums):
+            seen.append(blas_limits())
+            return np.tanh(sums)
+
+        many = RNG.standard_normal((rows, 4))
+        model = pinvlearn.RandomFeatures(300, activation=watching, random_state=0).fit(many)
+        with blas_limited_to(2):
+            model.transform(many)
+            assert seen
+            assert all(limits == {1} for limits in seen)
+            assert blas_limits() == {2}
+
+    @pytest.mark.parametrize("name", ["RandomFeatures", "RBFFeatures"])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_many_rows_are_the_same_on_any_number_of_threads(self, name, dtype):
+        many = RNG.standard_normal((4001, 4)).astype(dtype)
+        model = getattr(pinvlearn, name)(300, random_state=0).fit(many)
+        found = []
+        for count in (1, 2):
+            with blas_limited_to(count):
+                found.append(model.transform(many))
+        np.testing.assert_array_equal(found[0], found[1])
+        expected = np.vstack([model.transform(part) for part in np.array_split(many, 40)])
+        np.testing.assert_allclose(found[0], expected, atol=30 * np.finfo(dtype).eps)

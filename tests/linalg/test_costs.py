@@ -5,6 +5,7 @@ import pytest
 
 from matrices import with_spectrum
 from pinvlearn.linalg.costs import eigen_flops, exact_flops, flatness, gram_flops, krylov_flops
+from threads import blas_limited_to, blas_limits
 
 SHAPES = [(400, 200, 10), (400, 200, 90), (5000, 1000, 200), (1200, 1200, 20)]
 
@@ -56,3 +57,20 @@ def test_flatness_is_the_effective_rank_by_the_side(shape, spectrum, low, high):
 
 def test_flatness_of_nothing_is_nothing():
     assert flatness(np.zeros((80, 70))) == 0.0
+
+
+def test_blas_has_one_thread_for_the_guess():
+    """With several it waited for other processes ten times as long as a small SVD takes."""
+    seen = []
+
+    class Watched(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            if ufunc is np.matmul:
+                seen.append(blas_limits())
+            plain = (x.view(np.ndarray) if isinstance(x, Watched) else x for x in inputs)
+            return getattr(ufunc, method)(*plain, **options)
+
+    A = np.random.default_rng(0).standard_normal((80, 70))
+    with blas_limited_to(2):
+        assert flatness(A.view(Watched)) == pytest.approx(flatness(A))
+    assert seen == [{1}]

@@ -19,7 +19,7 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.device import as_given, moved_to, on_device, to_host
 from pinvlearn._core.factoring import add_to_diagonal
 from pinvlearn._validation import check_count, check_outputs, check_rows, check_same_home
-from pinvlearn.learners._decomposing import Decomposition, FromSummary, held
+from pinvlearn.learners._decomposing import Decomposition, FromSummary, by_tiles, held
 from pinvlearn.linalg.principal import Axes, Scatter, likely_rank
 from pinvlearn.linalg.svd import cutoff_gain, default_rcond
 
@@ -188,7 +188,8 @@ class FastPCA(Decomposition):
         with np.errstate(over="ignore", invalid="ignore"):
             if self.whiten:
                 X = X * self._deviations.astype(V.dtype)
-            rows: Array = X @ V + self._there("mean_")
+            rows = by_tiles(X, V)
+            rows += self._there("mean_")
         return as_given(held(rows, "rows", "divide X by a large number first"))
 
     def get_covariance(self) -> Array:
@@ -462,7 +463,7 @@ class FastTruncatedSVD(Decomposition):
         X, V = check_outputs(X, self.n_components_), self._there("components_")
         check_same_home(self, X, V, "inverse_transform")
         with np.errstate(over="ignore", invalid="ignore"):
-            rows: Array = X @ V
+            rows = by_tiles(X, V)
         return as_given(held(rows, "rows", "divide X by a large number first"))
 
     @property

@@ -8,12 +8,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix, evaluate
 from pinvlearn._core.device import as_given, home_within
+from pinvlearn._core.products import SHARED_WORK, TILES
+from pinvlearn._core.threads import in_parts, one_blas_thread
 from pinvlearn._validation import check_magnitude, check_rows, check_same_home, generator
 from pinvlearn.features import placed
 from pinvlearn.learners._maps import draw_radial, draw_random
 from pinvlearn.learners._state import unchanged_on_failure
+
+LEAST_COLUMNS = 32
+"""Columns of the inputs whose products take as long as what a map makes of their sums."""
 
 
 class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -60,8 +65,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         X = check_rows(self, X, reset=False)
         check_same_home(self, X, home_within(self.map_), "transform")
-        features: Array = self.map_(X)
-        return as_given(features)
+        return as_given(_features(self.map_, X))
 
     @property
     def _n_features_out(self) -> int:
@@ -73,6 +77,19 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.array_api_support = self._runs_on_devices
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _features(drawn: Any, X: Matrix) -> Array:
+    """Features of rows, with one BLAS thread; many are made by all threads, in tiles of rows."""
+    n, d = X.shape
+    shared = n * drawn.n_columns * max(d, LEAST_COLUMNS) >= SHARED_WORK
+    if not (shared and isinstance(X, np.ndarray)):
+        with one_blas_thread():
+            features: Array = drawn(X)
+        return features
+    features = np.empty((n, drawn.n_columns), dtype=X.dtype)
+    in_parts(lambda i, j: evaluate(drawn, X[i:j], features[i:j]), n, TILES)
+    return features
 
 
 class RandomFeatures(MapTransformer):

@@ -13,6 +13,7 @@ from math import ceil
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import one_blas_thread
 
 SYMMETRIC = 1.1
 """Time of AᵀA, over mn² flops."""
@@ -76,6 +77,7 @@ def _rotation(m: int, k: int) -> float:
     return 6.0 * m * k**2 + exact_flops(k, k)
 
 
+@one_blas_thread()
 def flatness(A: Array) -> float:
     """About r/n for the effective rank r = tr(G)² / tr(G²) of the smaller Gram matrix G, of side n.
 
