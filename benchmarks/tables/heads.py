@@ -10,25 +10,25 @@ limits of time and memory; "time" or "memory" is then its result.  Log-loss is o
 probabilities.
 
 Conclusion: on dense tables ours is ahead of every other ridge by up to ten points of accuracy, and
-level with LogisticRegression, whose log-loss is larger or the same: where features are few its
-scores are averaged with those of a logistic regression on them, elsewhere its outputs are decoded
-by one on rows left out. That takes up to a second where RidgeClassifierCV takes a few hundredths.
-On series, tens of rows of thousands of columns, heads are level within a point or so but on Hydra's
-features of arrow_head, where LogisticRegression is three points ahead, and has the smaller log-loss
-by a fifth. Nobody else has but PrevalidatedRidge, where all rows are told apart (gunpoint,
-basic_motions) or nearly (osuleaf): it does not smooth, and bets all on that; its log-loss is up to
-five times ours where a row is not. That cannot be had without the bet: with the smoothing divided
-by 30 ours would be no larger than its own on three more of these eighteen features, with next to
-none on two more, and on five other splits of these and three more series the mean log-loss would
-rise from 0.27 to 0.34 and 0.41. PrevalidatedRidge's is 0.42 there, and ours no larger on 23 of 27
-features as it is (ARCHITECTURE.md has the curve).
+level with LogisticRegression: where features are few its scores are fitted to them by logistic
+regression, with a ridge that all rows choose, elsewhere its outputs are decoded by one on rows left
+out. That takes up to a second where RidgeClassifierCV takes a few hundredths. On series, tens of
+rows of thousands of columns, heads are level within a point but on Hydra's features of arrow_head,
+where LogisticRegression is three points ahead, and has the smaller log-loss by a fifth. Nobody else
+has but PrevalidatedRidge, where all rows are told apart (gunpoint, basic_motions) or nearly
+(osuleaf): it does not smooth, and bets all on that; its log-loss is up to five times ours where a
+row is not. That cannot be had without the bet: with the smoothing divided by 30 ours would be no
+larger than its own on three more of these eighteen features, with next to none on two more, and on
+five other splits of these and three more series the mean log-loss would rise from 0.27 to 0.34 and
+0.41. PrevalidatedRidge's is 0.42 there, and ours no larger on 23 of 27 features as it is
+(ARCHITECTURE.md has the curve).
 On all of MNIST (one draw) ours is ahead of PrevalidatedRidge in accuracy and log-loss at 4,096 and
 8,192 units. Of 4,096 random filters of patches it takes seven tenths of its CPU time (one thread)
 and a fraction of its memory: ridges are searched in single precision, and half of the time is sums
 in double, which PrevalidatedRidge has in single precision too. RidgeClassifierCV took 1,179 CPU
 seconds on these, with as many ridges as ours. The other rows of MNIST were measured before, on two
 and four threads of other machines, when ours took 1.3 to 1.4 times the CPU time of
-PrevalidatedRidge; 8,192 filters of 40,000 rows now take 0.66 of it (115 and 173 seconds, one
+PrevalidatedRidge; 8,192 filters of 40,000 rows now take 0.63 of it (109 and 173 seconds, one
 thread). 16,384 units were not run. With 8,192 filters of all rows ours has 0.74 % errors and a
 log-loss of .0226, PrevalidatedRidge .97 and .0293; its published rows, whose filters are not known,
 have 1.16 % and .0355.

@@ -178,20 +178,6 @@ class TestLearners:
         monkeypatch.setattr(direct, "FIRST", 1e8)
         assert pinvlearn.PinvClassifier().fit(X, y).decoding_ != "features"
 
-    def test_scores_are_averaged_with_those_of_the_ridge(self):
-        X, y, _ = told_apart(n=60)
-        ridge = pinvlearn.PinvClassifier(decoding="argmax").fit(X, y)
-        alone = pinvlearn.PinvClassifier(decoding="features").fit(X, y)
-        model = pinvlearn.PinvClassifier().fit(X, y)
-        assert model.decoding_ == "features"
-        parts = np.stack([ridge.coef_.ravel(), alone.coef_.ravel()], axis=1)
-        shares, rest, *_ = np.linalg.lstsq(parts, model.coef_.ravel())
-        assert np.all(shares > 0.0)  # each in units of its own
-        assert float(rest[0]) < 1e-16 * len(y) * np.square(parts).sum()
-        left_out = np.stack([ridge.loo_predictions_, alone.loo_predictions_], axis=-1) @ shares
-        np.testing.assert_allclose(model.loo_predictions_, left_out, atol=1e-6)
-        assert any("% of the scores" in note for note in model.report_.notes)
-
     def test_rows_that_come_later_are_solved_for_as_they_are(self):
         X, y, _ = told_apart()
         model = pinvlearn.PinvClassifier().fit(X[:150], y[:150])

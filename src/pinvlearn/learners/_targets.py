@@ -15,7 +15,7 @@ from pinvlearn.readout.choose import corrected, corrected_by_target
 from pinvlearn.readout.decoding import Gains
 from pinvlearn.readout.likelihood import both
 from pinvlearn.readout.losses import class_temperature, label_temperature
-from pinvlearn.readout.mixing import fitted_to_features, mixed_with_inputs
+from pinvlearn.readout.mixing import mixed_with_inputs
 from pinvlearn.readout.scoring import (
     OwnScore,
     Scoring,
@@ -23,7 +23,7 @@ from pinvlearn.readout.scoring import (
     squared_error_score,
     top_class_score,
 )
-from pinvlearn.readout.solve import Readout, decoded
+from pinvlearn.readout.solve import Readout, decoded, fitted_to_features
 from pinvlearn.summaries import Schema
 from pinvlearn.summaries.schema import weights_text
 
