@@ -12,8 +12,8 @@ cores, 58 of 64 beside one busy process, 57 of 59 beside two, 55 of 56 in joblib
 processor. Most of those that miss do by a few hundredths. ``partial_svd`` took half as long again
 beside one busy process, since its last factors were not held to one thread: mended since. ``pinv``
 and ``lstsq``, which once collapsed there, do not any more. ``svd`` of 5 and 10 milliseconds lost a
-quarter on free cores here and nothing elsewhere. Thirteen entry points were not reached in the
-time.
+quarter on free cores here and nothing elsewhere: it guessed how flat the spectrum is with BLAS's
+threads, which is mended since. Thirteen entry points were not reached in the time.
 """
 
 import argparse

@@ -4,13 +4,13 @@ Our estimator with leave-one-out switched off never stores the kernel matrix H; 
 builds H and takes LAPACK's SVD of [1 H]. Both on one thread and with nothing set; the accuracy on
 the test part stands next to the time.
 
-Conclusion: on one thread a streamed fit at a ridge of 1e-10 per row takes 0.11 to 0.18 of build and
+Conclusion: on one thread a streamed fit at a ridge of 1e-10 per row takes 0.12 to 0.17 of build and
 SVD, the more the more rows there are: the symmetric product alone is 0.08 to 0.12. One refinement
 on the rows, which builds the kernels once more, is 0.02 to 0.03; it is needed, since the normal
-equations leave errors of 1e-7. With nothing set it takes 0.10 to 0.12 of the SVD's time on three
-sets, and 0.16 on the smallest, whose rows are not shared out. Without a ridge ``auto`` needs QR
-where the kernel matrix is singular to rounding. The ridge of 1e-10 loses 0.5 points on satimage and
-1.7 on letter to the pseudo-inverse; it gains on the other two.
+equations leave errors of 1e-7. With nothing set it takes 0.12 to 0.17, least on letter: a second
+core makes it 1.4 to 1.8 times as fast, and LAPACK's SVD of the smaller sets 1.6 to 2 times. Without
+a ridge ``auto`` needs QR where the kernel matrix is singular to rounding. The ridge of 1e-10 loses
+0.5 points on satimage and 1.7 on letter to the pseudo-inverse; it gains on the other two.
 """
 
 import argparse
