@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.arrays import Array, c_ordered, slices
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import NORMS, gamma_of, median_distance
@@ -192,7 +192,9 @@ class Pairs:
         coef = machine.coef.astype(machine.dtype, copy=False)
         exponents = self._exponents_across(machine.dtype)
         scaled = self._scaled(gammas, machine.dtype)
-        products = np.empty((len(exponents[0]), coef.shape[1]), machine.dtype, like=home(coef))
+        products = np.empty(
+            (len(exponents[0]), coef.shape[1]), dtype=machine.dtype, like=home(coef)
+        )
 
         def fill(rows: slice) -> None:  # their kernel values are still in cache
             values = np.empty_like(exponents[0][rows], order="C")
@@ -268,7 +270,7 @@ def _mean_kernel(
     exponents: Sequence[Array], gammas: Sequence[float], rows: slice, out: Array
 ) -> Array:
     """The mean of the kernels' values of some rows, written where it belongs."""
-    return mean_exponential([np.ascontiguousarray(E[rows]) for E in exponents], gammas, out)
+    return mean_exponential([c_ordered(E[rows], copy=False) for E in exponents], gammas, out)
 
 
 def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:
