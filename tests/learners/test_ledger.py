@@ -287,7 +287,7 @@ class TestRowsLeftOut:
     def test_leverages_that_are_too_many_to_keep(self, monkeypatch):
         model = ELMClassifier(30, decoding="argmax", random_state=0)
         kept = clone(model).fit_blocks(cut(CLASSES, 100)).loo_predictions_
-        monkeypatch.setattr("pinvlearn.readout.choose.MOST_FREEDOM", N)
+        monkeypatch.setattr("pinvlearn.readout.leave_one_out.MOST_FREEDOM", N)
         again = model.fit_blocks(cut(CLASSES, 100)).loo_predictions_
         np.testing.assert_allclose(again, kept, atol=1e-10)
 

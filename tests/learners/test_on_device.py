@@ -31,7 +31,8 @@ from pinvlearn import (
     ReceptiveFields,
 )
 from pinvlearn._core.device import memory
-from pinvlearn.readout import choose, solvers
+from pinvlearn.readout import leave_one_out as leaving
+from pinvlearn.readout import solvers
 from pinvlearn.readout.factors import Spectral
 
 rng = np.random.default_rng(0)
@@ -358,11 +359,11 @@ def test_leverages_of_a_path_are_found_once_where_they_fit(backend, monkeypatch)
         return leverage(*args)
 
     monkeypatch.setattr(Spectral, "leverage", counted)
-    monkeypatch.setattr(choose, "MOST_FREEDOM", 1)
+    monkeypatch.setattr(leaving, "MOST_FREEDOM", 1)
     there = [backend.put(x) for x in (X, NUMBERS)]
     for free, times in {None: 2, 8 * 16 * len(X) * 31: 1}.items():
         passes.clear()
-        monkeypatch.setattr(choose, "free_memory", lambda x, free=free: free)
+        monkeypatch.setattr(leaving, "free_memory", lambda x, free=free: free)
         PinvRegressor(solver="gram").fit(*there)
         assert len(passes) == times
 

@@ -9,7 +9,8 @@ from sklearn.metrics import accuracy_score
 import pinvlearn
 from oracles import generalised_cross_validation, leave_one_out
 from pinvlearn.engines.local import rows_in_memory
-from pinvlearn.readout import choose, solvers
+from pinvlearn.readout import leave_one_out as leaving
+from pinvlearn.readout import solvers
 from pinvlearn.readout.choose import (
     TIE,
     best_cell,
@@ -19,7 +20,7 @@ from pinvlearn.readout.choose import (
     settled,
     validation,
 )
-from pinvlearn.readout.factors import CholeskyFactor
+from pinvlearn.readout.factors import CholeskyFactor, Spectral
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.scoring import MSE, Scoring, judged, part_of
 from pinvlearn.readout.solve import solve
@@ -353,12 +354,14 @@ def test_ridges_that_predict_the_same_are_judged_once(scoring, monkeypatch):
 
     merged = fitted()
     seen = []
-    original = choose.Spectral.coefs
+    original = Spectral.coefs
     monkeypatch.setattr(
-        choose.Spectral, "coefs", lambda self, ridges: seen.append(ridges) or original(self, ridges)
+        Spectral,
+        "coefs",
+        lambda self, ridges: seen.append(ridges) or original(self, ridges),
     )
     again = fitted()
-    monkeypatch.setattr(choose, "SAME", 0.0)
+    monkeypatch.setattr(leaving, "SAME", 0.0)
     each = fitted()
     assert len(seen[0]) < 16
     assert len(seen[-1]) == len(alphas)
@@ -398,11 +401,11 @@ def test_some_rows_are_left_out_of_the_fit_to_all(monkeypatch):
     alphas, Y = np.array([1e-3, 1.0]), y[:, None]
     problem = Problem(rows_in_memory(lambda X: X, X, Y, None, 5, 1), True, MSE)
     factor = CholeskyFactor(problem.moments, problem.center(problem.moments))
-    monkeypatch.setattr(choose, "SOME_ROWS", 7)
+    monkeypatch.setattr(leaving, "SOME_ROWS", 7)
     some = np.linspace(0, 59, 7).astype(int)  # evenly spread
     expected = [-np.mean((leave_one_out(X, Y, a) - Y)[some] ** 2) for a in alphas]
     for one, score in zip(alphas, expected, strict=True):
-        found = choose.left_out_of_some(problem, factor, np.array([one]))
+        found = leaving.left_out_of_some(problem, factor, np.array([one]))
         np.testing.assert_allclose(found, [score], rtol=1e-8)
 
 
@@ -421,11 +424,11 @@ def test_rows_that_were_left_out_to_guess_by_are_not_left_out_again(score, weigh
     w = rng.integers(0, 3, 60).astype(float) if weighted else None
     problem = Problem(rows_in_memory(features, X, Y, w, 5, 1), True, score)
     factor, _ = solvers.GramSVD().factor(problem, alphas)
-    monkeypatch.setattr(choose, "SOME_ROWS", 7)
-    whole = choose.leave_one_out(problem, factor, alphas, score)
-    choose.left_out_of_some(problem, factor, alphas)
+    monkeypatch.setattr(leaving, "SOME_ROWS", 7)
+    whole = leaving.leave_one_out(problem, factor, alphas, score)
+    leaving.left_out_of_some(problem, factor, alphas)
     seen.clear()
-    again = choose.leave_one_out(problem, factor, alphas, score)
+    again = leaving.leave_one_out(problem, factor, alphas, score)
     assert sum(seen) == 53
     np.testing.assert_allclose(again.free, whole.free, rtol=1e-13)
     np.testing.assert_allclose(again.verdict.squares, whole.verdict.squares, rtol=1e-13)
@@ -433,7 +436,7 @@ def test_rows_that_were_left_out_to_guess_by_are_not_left_out_again(score, weigh
     if not weighted:
         np.testing.assert_allclose(again.outputs, whole.outputs, rtol=1e-12)
     seen.clear()
-    other = choose.leave_one_out(problem, factor, alphas[:1], score)  # not what was begun
+    other = leaving.leave_one_out(problem, factor, alphas[:1], score)  # not what was begun
     assert sum(seen) == 60
     np.testing.assert_allclose(other.free, whole.free[:, :1], rtol=1e-13)
 
@@ -453,7 +456,7 @@ def test_no_row_is_read_again_where_nothing_is_refined(monkeypatch):
         return solve(problem, solvers.GramSVD(), alphas), passes.count(60)
 
     kept, few = fitted()
-    monkeypatch.setattr(choose, "MOST_KEPT", 0)
+    monkeypatch.setattr(leaving, "MOST_KEPT", 0)
     again, more = fitted()
     assert more == few + 1
     scale = np.abs(y).max()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pinvlearn.engines.local import rows_in_memory
-from pinvlearn.readout import choose
+from pinvlearn.readout import leave_one_out as leaving
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.rough import RoughFits
 from pinvlearn.readout.scoring import MSE, Scoring, top_class_score
@@ -54,7 +54,7 @@ def test_what_they_choose_is_what_double_precision_does(rng, monkeypatch, score,
     w = rng.integers(0, 3, len(H)).astype(float) if weighted else None
     alphas = np.logspace(-7.0, 0.0, 8)
     exact = solve(make_problem(H, Y, score, w), GramSVD(), alphas)
-    monkeypatch.setattr(choose, "MOST_KEPT", 0)
+    monkeypatch.setattr(leaving, "MOST_KEPT", 0)
     found = solve(make_problem(H, Y, score, w), GramSVD(), alphas)
     note = "left-out outputs that chose alpha were in single precision"
     assert note in found.report.notes

@@ -68,7 +68,7 @@ def test_it_chooses_about_what_the_whole_path_does(narrow, monkeypatch, seed):
 
 
 def test_scores_are_those_of_all_rows_where_some_have_judged(narrow, monkeypatch):
-    monkeypatch.setattr("pinvlearn.readout.choose.SEARCHED_ROWS", 150)
+    monkeypatch.setattr("pinvlearn.readout.leave_one_out.SEARCHED_ROWS", 150)
     X, Y = rows()
     y = Y.argmax(axis=1)
     model = pl.PinvClassifier(decoding="argmax").fit(X, y)

@@ -16,6 +16,7 @@ from pinvlearn import FlatGradient, PinvRegressor, Tolerance, range_basis
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS
 from pinvlearn.engines.local import rows_in_memory
 from pinvlearn.readout import choose as selection
+from pinvlearn.readout import held_out as holding
 from pinvlearn.readout import problem as problems
 from pinvlearn.readout import solvers as s
 from pinvlearn.readout.factors import solved_rows
@@ -491,7 +492,7 @@ class TestSquare:
     @pytest.mark.parametrize("rows", [120, 121])
     def test_no_rows_are_decomposed_besides(self, rows, monkeypatch):
         """With an intercept 121 rows of 120 columns can all be fitted, and want all of U."""
-        monkeypatch.delattr(selection, "svd")
+        monkeypatch.delattr("pinvlearn.readout.leave_one_out.svd")
         H = square("offset", rows, 120)
         readout = solve(make_problem(H, targets(rows), score=MSE), s.Auto(), None)
         assert readout.report.method == "gram"
@@ -630,7 +631,7 @@ def test_no_row_is_left_out_for_a_solution_that_another_takes_the_place_of(monke
 
     def held_out(problem, factor, *given):
         asked.append(factor)
-        return selection.held_out(problem, factor, *given)
+        return holding.held_out(problem, factor, *given)
 
     monkeypatch.setattr("pinvlearn.readout.solve.held_out", held_out)
     found = solve(make_problem(H, targets(50), score=MSE), Doubted(), alphas)

@@ -16,14 +16,7 @@ from pinvlearn._core.factoring import add_to_diagonal
 from pinvlearn._core.products import mirror_lower
 from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout.choose import (
-    PATH_LENGTH,
-    Alpha,
-    best_of,
-    left_out,
-    settled,
-    validation,
-)
+from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.extended import (
     MOST_WORK,

@@ -18,33 +18,18 @@ from pinvlearn._core.arrays import Array, Matrix, to_dense
 from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.readout.choose import (
-    Accuracy,
-    Alpha,
-    LeftOut,
-    as_path,
-    best_of,
-    generalised_cross_validation,
-    held_out,
-    leave_one_out,
-    settled,
-    smallest_root,
-)
+from pinvlearn.readout.choose import Alpha, as_path, best_of, generalised_cross_validation, settled
 from pinvlearn.readout.decoding import Decoding, Gains, compared, judge
 from pinvlearn.readout.direct import affordable, fit_direct
 from pinvlearn.readout.extended import is_small, left_out_again, scale_of
 from pinvlearn.readout.factors import CholeskyFactor, Factor, Refinable
+from pinvlearn.readout.held_out import Accuracy, held_out, smallest_root
+from pinvlearn.readout.leave_one_out import LeftOut, leave_one_out
 from pinvlearn.readout.likelihood import EXACT
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring, Verdict, judged, part_of
 from pinvlearn.readout.single import SingleCholesky
-from pinvlearn.readout.solvers import (
-    LEVERAGE_TOLERANCE,
-    LIMIT,
-    TOLERANCE,
-    Solver,
-    needs_of,
-)
+from pinvlearn.readout.solvers import LEVERAGE_TOLERANCE, LIMIT, TOLERANCE, Solver, needs_of
 
 MAX_REFINEMENTS = 4
 

@@ -23,15 +23,7 @@ from pinvlearn.linalg.rangefinder import absolute, range_basis
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.stop import FlatGradient, Stop, Tolerance
 from pinvlearn.linalg.svd import default_rcond
-from pinvlearn.readout.choose import (
-    Alpha,
-    as_path,
-    best_of,
-    generalised_cross_validation,
-    guessed_scores,
-    inverted,
-    left_out_of_some,
-)
+from pinvlearn.readout.choose import Alpha, as_path, best_of, generalised_cross_validation
 from pinvlearn.readout.factors import (
     CholeskyFactor,
     Factor,
@@ -40,6 +32,7 @@ from pinvlearn.readout.factors import (
     spectral_from_moments,
     spectral_from_rows,
 )
+from pinvlearn.readout.leave_one_out import guessed_scores, inverted, left_out_of_some
 from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.single import single_cholesky
 from pinvlearn.readout.whitening import whitened_triangle
