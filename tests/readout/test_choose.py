@@ -464,3 +464,22 @@ def test_no_row_is_read_again_where_nothing_is_refined(monkeypatch):
     np.testing.assert_allclose(kept.leave_one_out_error, again.leave_one_out_error, rtol=1e-6)
     expected = leave_one_out(X, Y, kept.alpha)
     np.testing.assert_allclose(kept.leave_one_out, expected, atol=1e-12 * scale)
+
+
+def test_rows_that_repeat_are_left_out_exactly_where_each_could_be_fitted():
+    """Eleven rows of ten columns and an intercept, of which few directions are there."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((11, 10)), rng.standard_normal(11)
+    X[5:] = X[:6]
+    model = pinvlearn.PinvRegressor(alpha=[0.0, 1e-3]).fit(X, y)
+    one = pinvlearn.PinvRegressor(alpha=float(model.alpha_), loo_scoring=None)
+    others = [np.arange(11) != i for i in range(11)]
+    refitted = [one.fit(X[rest], y[rest]).predict(X[~rest])[0] for rest in others]
+    np.testing.assert_allclose(model.loo_predictions_, refitted, rtol=1e-8)
+
+
+def test_features_of_nothing_but_zeros_have_a_path_that_can_be_divided_by():
+    y = np.arange(20) % 2
+    model = pinvlearn.PinvClassifier(lambda X: np.zeros((len(X), 30))).fit(np.ones((20, 3)), y)
+    assert model.alphas_.min() > 1e-20
+    np.testing.assert_allclose(model.predict_proba(np.ones((2, 3))), 0.5, atol=0.05)

@@ -30,6 +30,10 @@ PATH_DECADES = (-16.0, 0.0)
 """The built-in path: 31 alphas from 1e-16 to 1 times the largest eigenvalue of ZᵀZ.  The signal of
 wide kernels sits in the tail of the spectrum: smaller ridges win than one expects."""
 
+NOTHING = float(np.sqrt(np.finfo(np.float64).tiny))
+"""Squares of rows that are nothing but zeros and what bounds their rounding: inputs are larger
+(`LARGEST` of their checks), and ridges below it would overflow as they are divided by."""
+
 TIE = 1e-6
 """Scores that differ by less than this part are equal."""
 
@@ -40,7 +44,8 @@ Alpha: TypeAlias = "float | Array | None"
 def as_path(alpha: Alpha, factor: Factor) -> Array:
     """The alphas to choose from, as an array."""
     if alpha is None:
-        return np.logspace(*PATH_DECADES, PATH_LENGTH) * (factor.largest or 1.0)
+        largest = factor.largest
+        return np.logspace(*PATH_DECADES, PATH_LENGTH) * (largest if largest > NOTHING else 1.0)
     return np.atleast_1d(np.asarray(alpha, dtype=np.float64))
 
 

@@ -162,7 +162,7 @@ class Duals:
         unit = float(np.abs(UY).max(initial=0.0)) or 1.0  # squares of targets might overflow
         relative = np.square(UY / unit)
         G, inverse = np.stack(gains, axis=1), np.stack(inverses, axis=1)
-        side = self.values[:, None] * inverse**2
+        side = self.values[:, None] * inverse * inverse  # the square of a vanishing ridge's is none
         c = (self.U @ (G[:, :, None] * UY[:, None, :]).reshape(k, -1)).reshape(m, -1, t)
         diagonal = squares @ G
         share = _reciprocal(diagonal)[:, :, None]

@@ -155,7 +155,8 @@ class Likelihood:
             # No more exactly than the last step was foretold (Eisenstat and Walker 1996).
             share = min(max((length / before) ** 2, length / n), 1e-2)
             enough = max(share * length, LAST * tol**2 * n)
-            step = _conjugate(curved, inverses, downhill, enough)
+            with np.errstate(over="ignore", invalid="ignore"):  # beyond single precision it ends
+                step = _conjugate(curved, inverses, downhill, enough)
             before, decrement = length, float(np.vdot(step, downhill))
             for size in np.logspace(0.0, -20.0, 21, base=2.0):
                 there, P = self.at(W + size * step)

@@ -189,12 +189,14 @@ class ExactSVD:
         watch = Stopwatch()
         with watch("rows"):
             rows = problem.dense()
+        (m, p), wide = problem.shape, problem.is_wide
         with watch("svd"):
-            U, s, Vt = svd(rows.Z)
+            # of p + 1 rows, all of which can be fitted, those directions too that none of them has
+            U, s, Vt = svd(rows.Z, full=wide and m > p)
             s = to_host(s)
         rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
-        left = U if problem.is_wide else None
-        C = s[:, None] * (U.T @ rows.Y)
+        left = U if wide else None
+        C = s[:, None] * (U[:, : len(s)].T @ rows.Y)
         spectral = Spectral(Vt.T, s, C, rows.center, rcond, U=left)
         return spectral, Report("exact", "exact SVD of all rows", seconds=watch)
 
