@@ -29,7 +29,7 @@ from pinvlearn.linalg.quadrature import quadrature
 from pinvlearn.readout.choose import best_of, freedom_of, left_out, validation
 from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.factors import Factor, Inverted, spectral_from_rows
-from pinvlearn.readout.problem import EPS, Begun, Problem
+from pinvlearn.readout.problem import EPS, Begun, Problem, centred_rows
 from pinvlearn.readout.rough import SURE, RoughFits
 from pinvlearn.readout.scoring import SAME, Scoring, Verdict, joined, judged, part_of, thinning
 from pinvlearn.readout.single import SingleCholesky
@@ -65,12 +65,6 @@ def _rows(H: Matrix, weights: Array | None, mean: Array) -> Array | Shifted:
         return centred_rows(H, weights, mean)
     root = np.ones(H.shape[0]) if weights is None else np.sqrt(weights)
     return Shifted(H if weights is None else H.multiply(root[:, None]).tocsr(), root, mean)
-
-
-def centred_rows(H: Matrix, weights: Array | None, mean: Array) -> Array:
-    """Rows about a mean, times the root of their weights, as a dense array."""
-    Z: Array = (H.toarray() if is_sparse(H) else H) - mean
-    return Z if weights is None else Z * np.sqrt(weights)[:, None]
 
 
 @dataclass(frozen=True, eq=False)

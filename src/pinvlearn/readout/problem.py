@@ -336,6 +336,12 @@ class Problem:
         return self.rows
 
 
+def centred_rows(H: Matrix, weights: Array | None, mean: Array) -> Array:
+    """Rows about a mean, times the root of their weights, as a dense array."""
+    Z: Array = (H.toarray() if is_sparse(H) else H) - mean
+    return Z if weights is None else Z * np.sqrt(weights)[:, None]
+
+
 def _joined(parts: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array | None]:
     """Targets and weights of all pieces."""
     targets, weights = zip(*parts, strict=True)

@@ -16,7 +16,7 @@ from pinvlearn._core.blas import blas
 from pinvlearn._core.cholesky import SingleFactor
 from pinvlearn.linalg.quadrature import Quadrature, quadrature
 from pinvlearn.readout.factors import Quality
-from pinvlearn.readout.problem import EPS, Center, Problem
+from pinvlearn.readout.problem import EPS, Center, Problem, centred_rows
 from pinvlearn.summaries.moments import Moments
 
 PROBES = 4
@@ -139,7 +139,6 @@ def single_cholesky(problem: Problem) -> SingleCholesky:
     assert some is not None
 
     def centred(H: Matrix, Y: Array, weights: Array | None) -> Array:
-        Z: Array = to_dense(H) - center.H_mean
-        return Z if weights is None else Z * np.sqrt(weights)[:, None]
+        return centred_rows(H, weights, center.H_mean)
 
     return SingleCholesky(moments, center, np.vstack(list(some.each(centred))))
