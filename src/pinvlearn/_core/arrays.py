@@ -205,18 +205,22 @@ def squared_norm(A: Matrix) -> float:
     return float(np.einsum("i,i->", entries.ravel(), entries.ravel(), dtype=np.float64))
 
 
-def power_of_two_scale(A: Matrix) -> float:
+def magnitude(A: Matrix) -> float:
+    """Largest magnitude among the entries; of an operator, about that of one product."""
+    if not is_operator(A):
+        return max_abs(A)
+    sample = np.random.default_rng(0).standard_normal(A.shape[1]) / np.sqrt(A.shape[1])
+    return max_abs(np.asarray(A @ sample.astype(A.dtype)))
+
+
+def power_of_two_scale(A: Matrix, size: float | None = None) -> float:
     """The factor 2**-e that brings the largest entry of A near one; 1.0 where none is needed.
 
     Products of entries beyond about 1e±75 overflow or vanish in a Gram matrix or a norm.  A power
-    of two changes no digit.  Matrices of ordinary size are left alone, so no copy is made.  An
-    operator is judged by one product.
+    of two changes no digit.  Matrices of ordinary size are left alone, so no copy is made.  `size`
+    is A's magnitude where that is known.
     """
-    if is_operator(A):
-        sample = np.random.default_rng(0).standard_normal(A.shape[1]) / np.sqrt(A.shape[1])
-        exponent = int(np.frexp(max_abs(np.asarray(A @ sample.astype(A.dtype))))[1])
-    else:
-        exponent = int(np.frexp(max_abs(A))[1])
+    exponent = int(np.frexp(magnitude(A) if size is None else size)[1])
     # The factor, too, must be a number of A's precision: denormal entries come no nearer to one.
     limit, most = (30, 126) if A.dtype == np.float32 else (200, 1022)
     return 1.0 if abs(exponent) <= limit else float(np.ldexp(1.0, min(-exponent, most)))

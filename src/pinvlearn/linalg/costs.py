@@ -63,8 +63,12 @@ def krylov_flops(m: int, n: int, k: int, *, formed: bool, flatness: float = 0.0)
 
 
 def krylov_width(n: int, rank: int) -> int:
-    """Columns of a block: enough for products to run well and for few blocks to hold the rank."""
-    return min(n, max(20, 2 * rank // 5))
+    """Columns of a block: enough for products to run well and for few blocks to hold the rank.
+
+    Processors multiply four or eight numbers at a time: a product with 24 columns takes no longer
+    than one with 20, and leaves fewer steps to do [measured].
+    """
+    return min(n, max(24, 2 * rank // 5))
 
 
 def _panels(flops: float, w: int) -> float:

@@ -14,8 +14,8 @@ from pinvlearn._core.arrays import (
     is_dense,
     is_operator,
     is_sparse,
+    magnitude,
     matrix_home,
-    max_abs,
     power_of_two_scale,
     scaled,
 )
@@ -198,13 +198,14 @@ def decompose(
     `auto` replaces a leading part by one of the whole matrix where the wanted singular values reach
     below what a product with AᵀA resolves.
     """
-    scale = power_of_two_scale(A)
+    size = magnitude(A)
+    scale = power_of_two_scale(A, size)
     near_one = scaled(A, scale)
     if stop is not None:
         stop = absolute(on_scaled_matrix(stop, scale), near_one, rng)
     name, reason = choose(A, rank, stop) if solver == "auto" else (solver, "chosen by the caller")
     check_runs_there(A, name)
-    if not is_operator(A) and max_abs(A) == 0.0:
+    if not is_operator(A) and size == 0.0:
         return zero_svd(A, 0 if stop is not None else rank)
     # A leading part has the digits of AᵀA or, below them, is left to LAPACK.
     leading = solver == "auto" and name == "gram" and rank is not None and is_dense(A)

@@ -50,12 +50,12 @@ def block_krylov(
 ) -> SVD:
     """Leading `rank` components from a block Krylov space of AᵀA.
 
-    Blocks of max(20, 0.4·rank) columns are multiplied by AᵀA and orthonormalised against all
-    earlier ones.  What the orthonormalisation subtracts is the projected matrix T = VᵀAᵀAV, so
-    the Ritz values come for free, and the steps end when they settle.  One last product
-    W = A·V gives U and s through the SVD of W's triangular factor, which keeps digits of small
-    singular values that WᵀW would lose; below 1e-7 of the largest none are resolved, and the
-    report says so.
+    Blocks of 24 columns, or of about 0.4·rank if that is more, are multiplied by AᵀA and
+    orthonormalised against all earlier ones.  What the orthonormalisation subtracts is the
+    projected matrix T = VᵀAᵀAV, so the Ritz values come for free, and the steps end when they
+    settle.  One last product W = A·V gives U and s through the SVD of W's triangular factor, which
+    keeps digits of small singular values that WᵀW would lose; below 1e-7 of the largest none are
+    resolved, and the report says so.
 
     Cost: 4mnb flops a step of width b (2n²b where A is tall enough that AᵀA is formed first), two
     passes over A a step, memory (m + n)·rank + n·b·steps.
