@@ -23,7 +23,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.device import home, moved_to
-from pinvlearn.readout.likelihood import EXACT, Likelihood, both, centred
+from pinvlearn.readout.likelihood import EXACT, Likelihood, both, centred, each_fold
 from pinvlearn.readout.losses import SCALES
 from pinvlearn.readout.scoring import FOLDS, Scoring, dealt, judged, part_of
 
@@ -100,13 +100,16 @@ def judge(
     if found is None:
         return None
     folds, crossed = dealt(targets, classes=True), found(left_out)
-    for fold in range(FOLDS):
+
+    def decode(fold: int) -> None:
         own, rest = folds == fold, folds != fold
         part = _Outputs.of(F[rest], targets[rest], w[rest])
         by_others = None if part is None else part.decoding(part.solved(W))
         if by_others is not None:
             scale = found.temperature / by_others.temperature
             crossed[own] = by_others(left_out[own]) * scale
+
+    each_fold(decode, F.size * Y.shape[1])
     gains, error = compared(scoring, targets, left_out, crossed, w)
     every_row = found(outputs)
     every_row[rows] = crossed

@@ -21,7 +21,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, slices
 from pinvlearn._core.factoring import eigh
-from pinvlearn.readout.likelihood import CLOSE, EXACT, FEW, Likelihood, both, centred
+from pinvlearn.readout.likelihood import CLOSE, EXACT, FEW, Likelihood, both, centred, each_fold
 from pinvlearn.readout.scoring import FOLDS, dealt
 
 MOST_WORK, MOST_ENTRIES = 2**22, 2**24
@@ -191,12 +191,14 @@ class _Folds:
 
     def at(self, ridge: float, tol: float, starts: list[Array] | None) -> _Trial:
         """Every fold predicted by the others."""
-        crossed, Ws = np.empty(self.every.T.shape), []
-        for fold, rest in enumerate(self.others):
-            start = None if starts is None else starts[fold]
-            Ws.append(replace(rest, ridge=ridge).solved(tol, start))
-            own = self.folds == fold
-            crossed[:, own] = Ws[-1] @ self.every.H[:, own]
+        crossed, Ws = np.empty(self.every.T.shape), [self.every.toward] * FOLDS
+
+        def solve(fold: int) -> None:
+            start, own = None if starts is None else starts[fold], self.folds == fold
+            Ws[fold] = replace(self.others[fold], ridge=ridge).solved(tol, start)
+            crossed[:, own] = Ws[fold] @ self.every.H[:, own]
+
+        each_fold(solve, self.every.H.size * len(self.every.T))
         return _Trial(Ws, crossed, self.every.of_logits(crossed.copy())[0])
 
     def whole(self, ridge: float, starts: list[Array]) -> Array:

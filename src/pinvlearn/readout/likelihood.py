@@ -9,7 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from pinvlearn._core.arrays import Array
+from pinvlearn._core.threads import share_out
 from pinvlearn.readout.losses import effective_rows, smoothing_of
+from pinvlearn.readout.scoring import FOLDS
 
 MOST_STEPS, MOST_PRODUCTS = 50, 200
 EXACT, CLOSE = 1e-9, 1e-4
@@ -31,6 +33,11 @@ LONG = 1e-2
 
 LAST = 1e-2
 """What conjugate gradients may leave at the end, beside the square of the tolerance."""
+
+
+SHARED = 2**20
+"""Rows times features times classes from which threads share folds out: of fewer, products are so
+short that they take turns with Python's lock [measured]."""
 
 
 def both(outputs: Array) -> Array:
@@ -184,6 +191,11 @@ class Likelihood:
         own = np.stack([(H * c) @ H.T for c in curvature])
         inverses: Array = np.linalg.inv(own + np.diag(ridge))
         return inverses
+
+
+def each_fold(function: Callable[[int], None], work: int) -> None:
+    """function(fold) of every fold, whose products are of so many entries times classes."""
+    share_out(function, [(fold,) for fold in range(FOLDS)], None if work >= SHARED else 1)
 
 
 def centred(W: Array) -> Array:
