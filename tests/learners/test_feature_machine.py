@@ -9,6 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.feature_selection import SelectFromModel
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -49,6 +50,50 @@ def test_learned_features_do_better_than_the_plain_machine(ridge_of_two):
     plain = FeatureMachineRegressor(max_rounds=0, random_state=0).fit(X[:180], y[:180])
     assert learned.score(X[180:], y[180:]) > plain.score(X[180:], y[180:])
     assert len(plain.rounds_) <= 1
+
+
+def test_classes_between_others_are_not_lost(rng):
+    """Spheres within spheres: the output of the middle ones is nowhere the largest."""
+    X = rng.standard_normal((1000, 5))
+    y = np.digitize(np.square(X).sum(axis=1), [3.0, 4.5, 6.5])
+    model, as_it_is = (
+        FeatureMachineClassifier(decoding=decoding, max_rounds=0, random_state=0)
+        for decoding in ("auto", "argmax")
+    )
+    right = [one.fit(X[:600], y[:600]).score(X[600:], y[600:]) for one in (as_it_is, model)]
+    assert model.decoding_ == "logistic"
+    assert right[1] > right[0] + 0.1
+    assert model.best_score_ > as_it_is.best_score_
+    np.testing.assert_array_equal(model.metric_, as_it_is.metric_)
+
+
+def test_few_rows_are_averaged_with_a_regression_on_the_inputs(rng):
+    X = rng.standard_normal((400, 6))
+    y = (3.0 * X[:, :3] + rng.gumbel(size=(400, 3))).argmax(axis=1)
+    model = FeatureMachineClassifier(random_state=0).fit(X[:60], y[:60])
+    as_it_is = FeatureMachineClassifier(decoding="argmax", random_state=0).fit(X[:60], y[:60])
+    assert (model.decoding_, as_it_is.decoding_) == ("inputs", "argmax")
+    losses = [log_loss(y[60:], one.predict_proba(X[60:])) for one in (model, as_it_is)]
+    assert losses[0] < losses[1]
+    Z = model.inputs_.transform(X)
+    outputs = model.map_(Z) @ model.dual_coef_.T + model.intercept_ + Z @ model.links_.T
+    np.testing.assert_allclose(model.decision_function(X), outputs, atol=1e-10)
+
+
+def test_one_alpha_and_blocks_take_outputs_as_they_are(rng):
+    X = rng.standard_normal((90, 4))
+    y = X[:, :3].argmax(axis=1)
+    for machine in (
+        FeatureMachineClassifier(alpha=0.1, random_state=0).fit(X, y),
+        FeatureMachineClassifier(random_state=0).fit_blocks([(X[:50], y[:50]), (X[50:], y[50:])]),
+    ):
+        assert machine.decoding_ == "argmax"
+    several = FeatureMachineClassifier(alpha=[0.1, 1.0], random_state=0).fit(X, y)
+    assert several.decoding_ == "inputs"
+    with pytest.raises(ValueError, match="decoding='logistic'.*no row was left out here"):
+        FeatureMachineClassifier(decoding="logistic").fit_blocks([(X, y)])
+    with pytest.raises(ValueError, match="decoding='features'"):
+        FeatureMachineClassifier(decoding="features").fit(X, y)
 
 
 def test_the_corrected_score_allows_for_the_metric(ridge_of_two):

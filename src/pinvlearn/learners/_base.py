@@ -273,6 +273,10 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         """Whether decoding="auto" averages scores with such as are fitted to the inputs."""
         return False
 
+    def _chose_alpha(self, readout: Readout) -> bool:
+        """Whether the ridge is one of several that rows left out have judged."""
+        return len(readout.alphas) > 1
+
     def _read_targets(self, y: Any, n_features: int) -> tuple[Schema, Any]:
         check_scoring(self.loo_scoring, CLASS_SCORINGS)
         check_choice("decoding", self.decoding, self._decodings)
@@ -290,6 +294,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             schema,
             self.loo_scoring,
             intercept=self._intercept,
+            chosen=self._chose_alpha(readout),
             features=self._tries_features,
             inputs=self._mixes_inputs,
         )

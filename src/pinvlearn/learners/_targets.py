@@ -236,12 +236,13 @@ def decoded_as(
     loo_scoring: Any,
     *,
     intercept: bool,
+    chosen: bool,
     features: bool,
     inputs: bool,
 ) -> Readout:
     """The solution of a classifier with its outputs decoded as the parameter says.
 
-    "auto" asks where alpha was chosen by leave-one-out, tries a fit to the features if `features`
+    "auto" asks where alpha was `chosen` among several, tries a fit to the features if `features`
     and mixes scores with a fit to the inputs if `inputs`.  Squared error is of the outputs as they
     are: it judges no decoding, and no score of it is one of decoded outputs.
     """
@@ -256,7 +257,7 @@ def decoded_as(
             )
         return readout
     squared = loo_scoring == "mse"
-    if value == "argmax" or (value == "auto" and (squared or len(readout.alphas) == 1)):
+    if value == "argmax" or (value == "auto" and (squared or not chosen)):
         return readout
     counted = np.where(both(targets) > 0.0, 1.0, 0.0)
     totals = counted.sum(axis=0) if readout.weights is None else readout.weights @ counted

@@ -40,7 +40,7 @@ from pinvlearn.features.metric import FORMS, GradientProduct, MetricColumns, Met
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import Fitted, ReadoutClassifier, ReadoutEstimator, ReadoutRegressor
-from pinvlearn.learners._docs import documented
+from pinvlearn.learners._docs import MIXING, documented
 from pinvlearn.learners._ledger import Solved, with_classes
 from pinvlearn.learners._passes import (
     Each,
@@ -50,7 +50,7 @@ from pinvlearn.learners._passes import (
     sample_of_blocks,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
-from pinvlearn.learners._targets import Targets, coded
+from pinvlearn.learners._targets import DECODINGS, Targets, coded
 from pinvlearn.learners.tabular_inputs import TabularInputs
 from pinvlearn.linalg.kernel import Pivots
 from pinvlearn.readout.budget import COMPARED, Budget, budget_for, metric_rows
@@ -70,6 +70,15 @@ JUDGES = {"classes": CLASSES, "labels": LABELS, "targets": NUMBERS}
 
 DOUBLE = 8.0
 """Bytes of one kernel value."""
+
+DECODING = (
+    MIXING.replace("`coef_`", "`dual_coef_`")
+    .replace("`partial_fit`", "`fit_blocks`")
+    .replace(' with `solver="auto"`', "")
+    .replace(
+        "a tenth of the log-loss and one to two points of accuracy", "a twentieth of the log-loss"
+    )
+)
 
 MORE = """
     metric_ : array of shape (n_columns, n_columns)
@@ -205,7 +214,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         metric = GradientProduct.of(columns, coef, few.Z, few.w).metric
         self.metric_ = as_given(moved_to(metric, X))
         notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(self.budget_, len(X))]
-        return Fitted(columns if W is None else Whitened(columns, W), readout, notes)
+        drawn = columns if W is None else Whitened(columns, W)
+        rows = rows_in_memory(drawn, X, Y, weights, drawn.n_columns, check_jobs(self.n_jobs))
+        return Fitted(drawn, replace(readout, rows=rows), notes)
 
     def _learn(self, sample: Sample, space: Space, budget: Budget) -> float:
         """Choose kernel and metric by a sample of the rows; the ridge for weights of mean 1."""
@@ -587,6 +598,17 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     True
     """
 
+    _parameter_docs = {**FeatureMachine._parameter_docs, "decoding": DECODING}
+    _decodings = (*DECODINGS, "inputs")
+
+    @property
+    def _mixes_inputs(self) -> bool:
+        return True
+
+    def _chose_alpha(self, readout: Readout) -> bool:
+        """By trials before the last fit, which has one."""
+        return isinstance(self.alpha, str) or np.size(self.alpha) > 1
+
     def __init__(
         self,
         *,
@@ -601,6 +623,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         inputs: Any = "auto",
         class_weight: Any = None,
         loo_scoring: Any = "log_loss",
+        decoding: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -615,6 +638,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         self.inputs = inputs
         self.class_weight = class_weight
         self.loo_scoring = loo_scoring
+        self.decoding = decoding
         self.n_jobs = n_jobs
         self.random_state = random_state
 
