@@ -7,7 +7,7 @@ With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (Z�
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -301,7 +301,15 @@ class Problem:
 
     def centred(self) -> Centred:
         """All rows, centred and scaled: dense ones as an array of memory m·p, sparse by parts."""
+        return self._about_means(*self._stacked())
+
+    def dense(self) -> Centred:
+        """The same as dense arrays: sparse rows are filled first, so that constants are zero."""
         H, Y, weights, ours = self._stacked()
+        return self._about_means(to_dense(H), Y, weights, ours or is_sparse(H))
+
+    def _about_means(self, H: Matrix, Y: Array, weights: Array | None, ours: bool) -> Centred:
+        """Rows centred and scaled, in their own array if that is `ours`."""
         w = np.ones(len(Y), like=home(Y)) if weights is None else weights
         total, root = float(w.sum()), np.sqrt(w)[:, None]
         H_mean, Y_mean = np.zeros(H.shape[1], like=home(Y)), np.zeros(Y.shape[1], like=home(Y))
@@ -319,11 +327,6 @@ class Problem:
         Y *= root
         squares = to_host(np.einsum("ij,ij->j", Y, Y))
         return Centred(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
-
-    def dense(self) -> Centred:
-        """The same as dense arrays, whatever they are."""
-        rows = self.centred()
-        return replace(rows, Z=to_dense(rows.Z))
 
     @property
     def rows_at_hand(self) -> Rows:
