@@ -151,6 +151,22 @@ def test_a_constant_column_of_sparse_weighted_rows_does_nothing(constant, alpha)
     np.testing.assert_allclose(model.predict(X), np.tile(np.average(Y, 0, w), (15, 1)), atol=1e-8)
 
 
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "fit_blocks"])
+@pytest.mark.parametrize("solver", ["exact", "qr", "auto"])
+@pytest.mark.parametrize("offset", [10.0, 1e3, 1e5])
+def test_rounding_of_large_means_is_no_direction_where_rows_repeat(offset, solver, way):
+    X, Y, w = drawn(10, 20)
+    X, new = np.vstack([X - 2.0, X - 2.0]), X[:3] + 1.0
+    Y, w = np.vstack([Y, Y[::-1]]), np.append(w, w[::-1])
+    known = pl.PinvRegressor(alpha=0, solver="exact").fit(X, Y, w).predict(new)
+    model, X = pl.PinvRegressor(alpha=0, solver=solver), X + offset
+    if way == "fit_blocks":
+        model.fit_blocks([(X[:7], Y[:7], w[:7]), (X[7:], Y[7:], w[7:])])
+    else:
+        getattr(model, way)(X, Y, sample_weight=w)
+    np.testing.assert_allclose(model.predict(new + offset), known, atol=1e-10 * offset)
+
+
 @pytest.mark.parametrize("n", [40, 12], ids=["tall", "wide"])
 @pytest.mark.parametrize("kind", ["offset", "constant", "duplicated", "rank deficient"])
 class TestAwkwardFeatures:

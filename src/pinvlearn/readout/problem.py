@@ -314,14 +314,14 @@ class Problem:
         total, root = float(w.sum()), np.sqrt(w)[:, None]
         H_mean, Y_mean = np.zeros(H.shape[1], like=home(Y)), np.zeros(Y.shape[1], like=home(Y))
         if self.intercept:
-            H_mean = H.T @ w / total if is_sparse(H) else np.average(H, axis=0, weights=weights)
             Y_mean = np.average(Y, axis=0, weights=weights)
         Z: Matrix
         if is_sparse(H):
+            H_mean = H.T @ w / total if self.intercept else H_mean
             Z = Shifted(H if weights is None else H.multiply(root).tocsr(), root[:, 0], H_mean)
         else:
             Z = c_ordered(H, copy=not ours)
-            Z -= H_mean
+            H_mean = _centre(Z, w) if self.intercept else H_mean
             Z *= root
         Y -= Y_mean
         Y *= root
@@ -337,6 +337,19 @@ class Problem:
                 "be read twice."
             )
         return self.rows
+
+
+def _centre(Z: Array, w: Array) -> Array:
+    """Take the weighted mean of rows away from them, in place; it is returned.
+
+    One of the rows is taken away first: what rounding leaves of a mean that is large beside the
+    spread, or of a constant column, would be a direction of its own.
+    """
+    origin = Z[int(w.argmax())].copy()
+    Z -= origin
+    mean: Array = w @ Z / float(w.sum())
+    Z -= mean
+    return origin + mean
 
 
 def centred_rows(H: Matrix, weights: Array | None, mean: Array) -> Array:
