@@ -280,7 +280,7 @@ class Problem:
         return parted(R, self.shape[1], self.intercept)
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
-        """H, Y and weights of all pieces together; H stays sparse if its pieces are.
+        """H, Y and weights of all pieces together; H is sparse if any of its pieces is.
 
         H may be the user's own array: it is not to be written to.
         """
@@ -289,8 +289,11 @@ class Problem:
     def _stacked(self) -> tuple[Matrix, Array, Array | None, bool]:
         """The same, and whether H was put together here, so that it may be written to."""
         pieces = list(self.rows_at_hand.each(lambda H, Y, w: (H, Y, w)))
-        stack = scipy.sparse.vstack if is_sparse(pieces[0][0]) else np.vstack
-        H = stack([H for H, _, _ in pieces]) if len(pieces) > 1 else pieces[0][0]
+        features = [H for H, _, _ in pieces]
+        H = features[0]
+        if len(pieces) > 1:
+            sparse = any(map(is_sparse, features))
+            H = scipy.sparse.vstack(features, "csr") if sparse else np.vstack(features)
         if not np.isfinite(H.sum()):
             self.rows_at_hand.raise_not_finite()
         return H, *_joined((Y, w) for _, Y, w in pieces), len(pieces) > 1
