@@ -166,6 +166,25 @@ def test_rows_are_kept_if_wanted(data, tmp_path):
         )
 
 
+def test_weights_that_are_kept_are_a_copy(data):
+    X, Y, new, w = data
+    model, mine = pl.PinvRegressor(alpha=2.0, keep_rows=True), w.copy()
+    before = model.fit(X, Y, mine).predict_interval(new, method="cv+")
+    mine[::2] = 5.0
+    np.testing.assert_array_equal(model.predict_interval(new, method="cv+"), before)
+
+
+@pytest.mark.parametrize("change", ["partial_fit", "forget", "merge"])
+def test_rows_are_not_kept_beyond_their_model(data, change):
+    X, Y, _, _ = data
+    model = pl.PinvRegressor(alpha=2.0, keep_rows=True).fit(X, Y)
+    if change == "merge":
+        model.merge(pl.PinvRegressor(alpha=2.0).fit(X[:9] + 1.0, Y[:9]))
+    else:
+        getattr(model, change)(X[:9], Y[:9])
+    assert not hasattr(model, "training_")
+
+
 def noisy(rng, n, growing=True):
     x = rng.uniform(0.0, 6.0, n)
     noise = 0.05 + 0.15 * x if growing else np.full(n, 0.4)

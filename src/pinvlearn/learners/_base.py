@@ -158,7 +158,8 @@ class ReadoutEstimator(Followed, LedgerHolder):
                 like=y,
             )
             if getattr(self, "keep_rows", False):
-                self.training_ = (X.copy(), y.copy(), weights)
+                own = None if weights is None else weights.copy()
+                self.training_ = (X.copy(), y.copy(), own)
         return self
 
     def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
