@@ -167,6 +167,16 @@ def test_rounding_of_large_means_is_no_direction_where_rows_repeat(offset, solve
     np.testing.assert_allclose(model.predict(new + offset), known, atol=1e-10 * offset)
 
 
+def test_a_large_constant_is_no_direction_to_rows_left_out_of_blocks():
+    rng = np.random.default_rng(1)
+    X, y, w = rng.standard_normal((21, 20)), rng.standard_normal(21), rng.uniform(0.5, 2.0, 21)
+    X[:, 0] = 100010.0
+    blocks = [(X[:9], y[:9], w[:9]), (X[9:], y[9:], w[9:])]
+    found = pl.PinvRegressor(alpha=0).fit_blocks(blocks).loo_predictions_
+    known = pl.PinvRegressor(alpha=0).fit(X[:, 1:], y, w).loo_predictions_
+    np.testing.assert_allclose(found, known, atol=1e-5)
+
+
 @pytest.mark.parametrize("n", [40, 12], ids=["tall", "wide"])
 @pytest.mark.parametrize("kind", ["offset", "constant", "duplicated", "rank deficient"])
 class TestAwkwardFeatures:

@@ -324,7 +324,7 @@ class Problem:
             Z = Shifted(H if weights is None else H.multiply(root).tocsr(), root[:, 0], H_mean)
         else:
             Z = c_ordered(H, copy=not ours)
-            H_mean = _centre(Z, w) if self.intercept else H_mean
+            H_mean = centre(Z, w) if self.intercept else H_mean
             Z *= root
         Y -= Y_mean
         Y *= root
@@ -342,7 +342,7 @@ class Problem:
         return self.rows
 
 
-def _centre(Z: Array, w: Array) -> Array:
+def centre(Z: Array, w: Array) -> Array:
     """Take the weighted mean of rows away from them, in place; it is returned.
 
     One of the rows is taken away first: what rounding leaves of a mean that is large beside the
