@@ -72,6 +72,7 @@ from pinvlearn.learners._targets import (
     temperature_of,
 )
 from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.intervals import rank_of
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
@@ -393,7 +394,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]
         n = len(chances)
-        least = chances[max(n - int(np.ceil(coverage * (n + 1) - 1e-9)), 0)]
+        least = chances[max(n - rank_of(coverage, n), 0)]
         return as_given(on_device(self.predict_proba(X)) >= float(least))
 
     def __sklearn_tags__(self) -> Tags:
