@@ -823,6 +823,11 @@ class TestDigits:
             model.predict(self.BAD)
         assert isinstance(model.summary_, Gram)
 
+    def test_refused_with_the_bound_of_what_was_asked_for(self):
+        model = PinvRegressor(alpha=1e-18).partial_fit(np.hstack([X, X]), self.y)
+        with pytest.raises(ValueError, match=r"bound on the error: inf, allowed: 0.01"):
+            model.predict(np.hstack([X, X]))
+
     def test_a_long_read_is_not_lost(self):
         model = PinvRegressor(alpha=1e-14)
         with pytest.raises(ValueError, match="beyond the digits"):

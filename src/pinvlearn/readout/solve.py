@@ -351,7 +351,8 @@ def _solve_once(
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
     unrefined = quality.shifted and problem.rows is None
     if problem.sums_alone and (unrefined or found.error > limit):
-        raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
+        bound = np.inf if unrefined else found.error  # the other is that of what was factored
+        raise ValueError(_refusal(f"alpha={chosen:.3g}", bound))
     if problem.summary is not None:
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)
