@@ -226,6 +226,7 @@ class TestMagnitude:
             ((1e60, 1.0, 1.0), r"X holds values up to 1e\+60, whose powers overflow.*Scale X"),
             ((1e-60, 1.0, 1.0), r"X holds values up to 1e-60, whose powers underflow"),
             ((1.0, 1e160, 1.0), r"y holds values up to 1e\+160"),
+            ((1.0, 1e-160, 1.0), r"y holds values up to 1e-160, whose powers underflow"),
             ((1.0, 1e130, 1e45), r"y holds values.*is the most"),
             ((1.0, 1.0, 1e60), r"sample_weight holds values up to 1e\+60"),
             ((1.0, 1.0, 1e-60), r"sample_weight holds values up to 1e-60"),

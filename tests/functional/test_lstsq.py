@@ -239,3 +239,17 @@ def test_the_inputs_are_left_alone():
 def test_bad_arguments(A, Y, options, error, message):
     with pytest.raises(error, match=message):
         lstsq(A, Y, **options)
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact", "qr"])
+@pytest.mark.parametrize("shape", [(40, 25), (25, 40)], ids=["tall", "wide"])
+def test_rounding_of_single_precision_is_no_direction(shape, solver):
+    rng = np.random.default_rng(0)
+    low = rng.standard_normal((shape[0], 5)) @ rng.standard_normal((5, shape[1]))
+    A, Y = low.astype(np.float32), rng.standard_normal((shape[0], 2))
+    found = lstsq(A, Y, solver=solver)
+    assert found.rank == 5
+    np.testing.assert_allclose(found.coef, np.linalg.pinv(low) @ Y, atol=1e-5)
+    residual = np.linalg.norm(A.astype(float) @ found.coef - Y, axis=0)
+    np.testing.assert_allclose(found.residual_norms, residual, rtol=1e-6)
+    assert "rounding of float32 entries" in found.report.notes[-1]

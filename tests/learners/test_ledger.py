@@ -191,6 +191,20 @@ class TestExactness:
             ExtremeSVMClassifier(None, **FIXED).fit(S, CLASSES).coef_, whole.coef_, rtol=1e-9
         )
 
+    @pytest.mark.parametrize("sparse", [(False, True, False), (True, False, True)], ids=str)
+    @pytest.mark.parametrize("n", [20, 150], ids=["wide", "tall"])
+    def test_some_blocks_are_sparse(self, n, sparse):
+        H, y = np.tanh(X[:n] @ CENTERS.T), TARGETS[:n]
+        cuts = np.split(np.arange(n), [n // 3, n // 2])
+        blocks = [
+            (scipy.sparse.csr_array(H[i]) if here else H[i], y[i])
+            for i, here in zip(cuts, sparse, strict=True)
+        ]
+        whole = PinvRegressor().fit(H, y)
+        model = PinvRegressor().fit_blocks(blocks)
+        np.testing.assert_allclose(model.predict(H), whole.predict(H), atol=1e-6)
+        np.testing.assert_allclose(model.loo_predictions_, whole.loo_predictions_, atol=1e-6)
+
     def test_strings(self):
         names = np.array(["zero", "one", "two", "three", "four", "five", "six"])[CLASSES]
         model = ExtremeSVMClassifier(30, **FIXED)
@@ -808,6 +822,11 @@ class TestDigits:
         with pytest.raises(ValueError, match='solver="qr"'):
             model.predict(self.BAD)
         assert isinstance(model.summary_, Gram)
+
+    def test_refused_with_the_bound_of_what_was_asked_for(self):
+        model = PinvRegressor(alpha=1e-18).partial_fit(np.hstack([X, X]), self.y)
+        with pytest.raises(ValueError, match=r"bound on the error: inf, allowed: 0.01"):
+            model.predict(np.hstack([X, X]))
 
     def test_a_long_read_is_not_lost(self):
         model = PinvRegressor(alpha=1e-14)

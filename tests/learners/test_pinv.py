@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 
@@ -48,6 +49,25 @@ class TestAlphaPerTarget:
         assert both.corrected_score_ == pytest.approx(np.mean(alone))
         lower, upper = both.predict_interval(X)
         assert ((lower < Y) & (upper > Y)).mean() > 0.85
+
+    @pytest.mark.parametrize("solver", ["cholesky", "gram", "qr", "exact"])
+    def test_it_is_that_of_every_solver(self, solver):
+        X, Y, w = drawn(80, 10)
+        found = pl.PinvRegressor(alpha=ALPHAS, alpha_per_target=True, solver=solver).fit(X, Y, w)
+        known = pl.PinvRegressor(alpha=ALPHAS, alpha_per_target=True).fit(X, Y, w)
+        np.testing.assert_array_equal(found.alpha_, known.alpha_)
+        np.testing.assert_allclose(found.loo_scores_, known.loo_scores_)
+        assert found.corrected_score_ == pytest.approx(known.corrected_score_)
+
+    def test_the_report_tells_what_digits_were_lost(self):
+        X, Y, _ = drawn(80, 10)
+        X = np.hstack([X, X])
+        model = pl.PinvRegressor(alpha=0, solver="cholesky")
+        alone = model.fit(X, Y).report_
+        report = model.set_params(alpha_per_target=True).fit(X, Y).report_
+        assert report.error == pytest.approx(alone.error)
+        assert report.notes == alone.notes
+        assert any("its factor was shifted" in note for note in report.notes)
 
     def test_the_built_in_path_and_one_target(self):
         X, Y, _ = drawn(80, 10)
@@ -120,6 +140,41 @@ class TestFeaturesOfAUser:
         X, Y, _ = drawn(40, 3)
         with pytest.raises(error, match=message):
             pl.PinvRegressor(features).fit(X, Y)
+
+
+@pytest.mark.parametrize("constant", [0.1, -7.0, 1e6])
+@pytest.mark.parametrize("alpha", [0.0, "auto"])
+def test_a_constant_column_of_sparse_weighted_rows_does_nothing(constant, alpha):
+    X, Y, w = drawn(15, 1)
+    X[:] = constant
+    model = pl.PinvRegressor(alpha=alpha).fit(scipy.sparse.csr_array(X), Y, w)
+    np.testing.assert_allclose(model.predict(X), np.tile(np.average(Y, 0, w), (15, 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "fit_blocks"])
+@pytest.mark.parametrize("solver", ["exact", "qr", "auto"])
+@pytest.mark.parametrize("offset", [10.0, 1e3, 1e5])
+def test_rounding_of_large_means_is_no_direction_where_rows_repeat(offset, solver, way):
+    X, Y, w = drawn(10, 20)
+    X, new = np.vstack([X - 2.0, X - 2.0]), X[:3] + 1.0
+    Y, w = np.vstack([Y, Y[::-1]]), np.append(w, w[::-1])
+    known = pl.PinvRegressor(alpha=0, solver="exact").fit(X, Y, w).predict(new)
+    model, X = pl.PinvRegressor(alpha=0, solver=solver), X + offset
+    if way == "fit_blocks":
+        model.fit_blocks([(X[:7], Y[:7], w[:7]), (X[7:], Y[7:], w[7:])])
+    else:
+        getattr(model, way)(X, Y, sample_weight=w)
+    np.testing.assert_allclose(model.predict(new + offset), known, atol=1e-10 * offset)
+
+
+def test_a_large_constant_is_no_direction_to_rows_left_out_of_blocks():
+    rng = np.random.default_rng(1)
+    X, y, w = rng.standard_normal((21, 20)), rng.standard_normal(21), rng.uniform(0.5, 2.0, 21)
+    X[:, 0] = 100010.0
+    blocks = [(X[:9], y[:9], w[:9]), (X[9:], y[9:], w[9:])]
+    found = pl.PinvRegressor(alpha=0).fit_blocks(blocks).loo_predictions_
+    known = pl.PinvRegressor(alpha=0).fit(X[:, 1:], y, w).loo_predictions_
+    np.testing.assert_allclose(found, known, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [40, 12], ids=["tall", "wide"])

@@ -166,6 +166,57 @@ def test_rows_are_kept_if_wanted(data, tmp_path):
         )
 
 
+def test_weights_that_are_kept_are_a_copy(data):
+    X, Y, new, w = data
+    model, mine = pl.PinvRegressor(alpha=2.0, keep_rows=True), w.copy()
+    before = model.fit(X, Y, mine).predict_interval(new, method="cv+")
+    mine[::2] = 5.0
+    np.testing.assert_array_equal(model.predict_interval(new, method="cv+"), before)
+
+
+@pytest.mark.parametrize("change", ["partial_fit", "forget", "merge"])
+def test_rows_are_not_kept_beyond_their_model(data, change):
+    X, Y, _, _ = data
+    model = pl.PinvRegressor(alpha=2.0, keep_rows=True).fit(X, Y)
+    if change == "merge":
+        model.merge(pl.PinvRegressor(alpha=2.0).fit(X[:9] + 1.0, Y[:9]))
+    else:
+        getattr(model, change)(X[:9], Y[:9])
+    assert not hasattr(model, "training_")
+
+
+@pytest.mark.parametrize("method", ["quantile", "jackknife+", "cv+"])
+def test_the_smallest_shares_have_the_smallest_width(data, method):
+    X, Y, new, _ = data
+    model = pl.PinvRegressor(alpha=2.0, keep_rows=True).fit(X, Y)
+    least, small = (model.predict_interval(new, c, method=method) for c in (1e-12, 1e-3))
+    np.testing.assert_array_equal(least, small)
+    sets = pl.PinvClassifier(alpha=2.0).fit(X, Y[:, 0] > 0).predict_set(new, 1e-12)
+    assert sets.sum() <= len(new)
+
+
+def test_groups_that_alone_determine_a_direction_are_refused(data):
+    X, Y, new, _ = data
+    groups = np.arange(len(X)) % 4
+    model = pl.PinvRegressor(lambda X: np.hstack([X, X[:, :1] > 9.0]), alpha=0.0, keep_rows=True)
+    X = X.copy()
+    X[groups == 1, 0] += 10.0
+    with pytest.raises(ValueError, match="leaves directions undetermined"):
+        model.fit(X, Y).predict_interval(new, 0.5, method="cv+", groups=groups)
+    with pytest.raises(ValueError, match="one group only"):
+        model.predict_interval(new, 0.5, method="cv+", groups=np.zeros(len(X)))
+
+
+def test_rows_that_are_not_those_of_the_fit_are_refused_by_folds(data):
+    X, Y, new, _ = data
+    model = pl.PinvRegressor(alpha=2.0).fit(X, Y)
+    for training in [(X[::-1], Y[::-1]), (X, Y + 3.0)]:
+        with pytest.raises(ValueError, match="not the rows of the fit"):
+            model.predict_interval(new, method="cv+", training=training)
+    with pytest.raises(ValueError, match="has 1 targets for each row; the fit had 2"):
+        model.predict_interval(new, 0.5, method="split", calibration=(X, Y[:, 0]))
+
+
 def noisy(rng, n, growing=True):
     x = rng.uniform(0.0, 6.0, n)
     noise = 0.05 + 0.15 * x if growing else np.full(n, 0.4)

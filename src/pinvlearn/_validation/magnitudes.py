@@ -59,7 +59,7 @@ def check_real(values: Any, name: str) -> None:
 
 
 LARGEST, LARGEST_TARGET = 1e50, 1e150
-"""Magnitudes of inputs and weights (and one over it) whose fourth powers, and of targets whose
+"""Magnitudes (and one over them) of inputs and weights whose fourth powers, and of targets whose
 squares, stay in the range of floats: solvers sum those of features."""
 
 LARGEST_SINGLE = 1e15
@@ -85,7 +85,7 @@ def check_magnitude(
         largest = LARGEST_SINGLE if X.dtype == np.float32 else LARGEST
     for name, values, most, least in (
         ("X", X, largest, 1.0 / largest),
-        ("y", targets, LARGEST_TARGET / math.sqrt(heaviest), 0.0),
+        ("y", targets, LARGEST_TARGET / math.sqrt(heaviest), 1.0 / LARGEST_TARGET),
         ("sample_weight", weights, LARGEST, 1.0 / LARGEST),
     ):
         size = 0.0 if values is None or values.dtype.kind not in "fiu" else max_abs(values)

@@ -48,9 +48,9 @@ from pinvlearn.linalg.rangefinder import RangeBasis
 from pinvlearn.linalg.reorder import Reordering
 from pinvlearn.linalg.report import Report
 from pinvlearn.linalg.stop import Stop, on_scaled_matrix
-from pinvlearn.linalg.svd import SVD, PseudoInverse
+from pinvlearn.linalg.svd import SVD, PseudoInverse, default_rcond
 from pinvlearn.readout.problem import Problem
-from pinvlearn.readout.solve import solve
+from pinvlearn.readout.solve import Readout, solve
 from pinvlearn.readout.solvers import SOLVERS
 
 
@@ -238,7 +238,8 @@ def lstsq(
     alpha : float
         Ridge.
     rcond : float, optional
-        Cut-off for the singular values where alpha is 0 (``"exact"``, ``"qr"`` and ``"auto"``).
+        Cut-off for the singular values where alpha is 0 (``"exact"``, ``"qr"`` and ``"auto"``);
+        eps·max(m, n) by default, for the eps of A's own type.
     solver : str or object
         ``"exact"``, ``"qr"``, ``"cholesky"``, ``"gram"``, ``"adaptive"``, ``"adaptive-flat"`` or
         ``"auto"``, as for the learners; see `pinvlearn.readout.solvers`.
@@ -285,9 +286,13 @@ def lstsq(
     problem = Problem(rows, intercept=False, score=None, rng=check_rng(rng))
     with lapack_threads(min(A.shape)):
         readout = solve(problem, how, min(ridge, MOST_RIDGE))
+        least = default_rcond(A.shape, A.dtype)
+        if ridge == 0.0 and getattr(how, "rcond", least) is None and readout.condition * least > 1:
+            readout = _without_rounding(solve(problem, replace(how, rcond=least), 0.0), A.dtype)
     shrink = min(1.0, MOST_RIDGE / ridge) if ridge > 0.0 else 1.0
-    residual = np.linalg.norm(as_array(H @ (readout.coef * shrink)) - T, axis=0) / unit
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = readout.coef.astype(A.dtype, copy=False) * shrink
+        residual = np.linalg.norm(as_array(H @ rounded) - T, axis=0) / unit
         if ridge > MOST_RIDGE:  # one factor after the other: their product may not be a number
             coef = readout.coef * (MOST_RIDGE / scale) / unit / alpha
         else:
@@ -303,6 +308,12 @@ def lstsq(
     rank = min(readout.rank, *A.shape)
     found = Solution(coef, rank, residual, readout.condition, readout.report)
     return fields_of(as_given, found)
+
+
+def _without_rounding(readout: Readout, dtype: Any) -> Readout:
+    """With a note that directions were cut off which double precision could tell apart."""
+    note = f"singular values that are rounding of {np.dtype(dtype)} entries were cut off"
+    return replace(readout, report=readout.report.with_notes(note))
 
 
 @memory_named()

@@ -72,6 +72,7 @@ from pinvlearn.learners._targets import (
     temperature_of,
 )
 from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.intervals import rank_of
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
@@ -158,7 +159,8 @@ class ReadoutEstimator(Followed, LedgerHolder):
                 like=y,
             )
             if getattr(self, "keep_rows", False):
-                self.training_ = (X.copy(), y.copy(), weights)
+                own = None if weights is None else weights.copy()
+                self.training_ = (X.copy(), y.copy(), own)
         return self
 
     def _fit_readout(self, X: Matrix, y: Any, targets: Targets, score: Scoring | None) -> Fitted:
@@ -397,7 +399,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]
         n = len(chances)
-        least = chances[max(n - int(np.ceil(coverage * (n + 1) - 1e-9)), 0)]
+        least = chances[max(n - rank_of(coverage, n), 0)]
         return as_given(on_device(self.predict_proba(X)) >= float(least))
 
     def __sklearn_tags__(self) -> Tags:

@@ -9,7 +9,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._core.device import as_given, home, moved_to, on_device
+from pinvlearn._core.device import as_given, home, moved_to, on_device, to_host
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
@@ -129,7 +129,13 @@ class IntervalPredictor(LedgerHolder):
         """Absolute errors on rows that the fit has not seen, in units of the scale at each."""
         X, y = _pair("calibration", calibration, 'rows that the fit has not seen, for "split"')
         rows = self._later_rows(X)
-        errors = np.abs(_targets_of(y, rows) - self._outputs_of(rows))
+        Y, outputs = _targets_of(y, rows), self._outputs_of(rows)
+        if Y.shape != outputs.shape:
+            raise ValueError(
+                f"calibration= has {Y.shape[1]} targets for each row; the fit had "
+                f"{outputs.shape[1]}."
+            )
+        errors = np.abs(Y - outputs)
         _check_enough(len(errors), coverage, "calibration rows")
         return errors if scale is None else errors / scale(self.map_(rows))
 
@@ -163,13 +169,8 @@ class IntervalPredictor(LedgerHolder):
         rows, Y, w = self._training_rows("normalised=True", training)
         inside = np.flatnonzero(w)
         errors = self._left_out_errors(Y)[inside]
-        rows, w, here = rows[inside], w[inside], Y[inside] - self._outputs_of(rows[inside])
-        rounding = 1e-6 * np.abs(Y).max()
-        # a row pulls the fit towards itself, never beyond and never away
-        if (here * np.sign(errors) < -rounding).any() or (
-            np.abs(here) > np.abs(errors) * (1.0 + 1e-6) + rounding
-        ).any():
-            raise ValueError(OTHER_ROWS)
+        rows, w = rows[inside], w[inside]
+        _check_same_rows(Y[inside] - self._outputs_of(rows), errors, Y)
         T = log_errors(np.abs(errors))
         features = rows_in_memory(
             self.map_, rows, T, w, self.map_.n_columns, check_jobs(self.n_jobs)
@@ -187,8 +188,12 @@ class IntervalPredictor(LedgerHolder):
             if groups is not None:
                 _, folds = np.unique(np.asarray(groups), return_inverse=True)
                 check_consistent_length(np.empty(n), folds)
+                if np.ptp(folds[to_host(w) > 0.0]) == 0:
+                    raise ValueError("groups= has one group only: without it no row is left.")
         residuals = Y - self._outputs_of(rows)
         inside = slice(None) if w.all() else np.flatnonzero(w)
+        alone = self._left_out_errors(Y)[inside]
+        _check_same_rows(residuals[inside], alone, Y)
         left_out = RowsLeftOut.of(
             self.map_,
             rows[inside],
@@ -198,7 +203,7 @@ class IntervalPredictor(LedgerHolder):
             folds[inside],
             check_jobs(self.n_jobs),
         )
-        alone, found = self._left_out_errors(Y)[inside], left_out.left_out_errors
+        found = left_out.left_out_errors
         allowed = 1e-4 * np.abs(found) + 1e-6 * np.abs(Y).max()
         if method == "jackknife+" and not (np.abs(alone - found) <= allowed).all():
             raise ValueError(OTHER_ROWS)
@@ -211,6 +216,18 @@ def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
         shape = "(X, y) or (X, y, sample_weight)" if weights else "(X, y)"
         raise ValueError(f"{name}= must be {shape}, {what}; it is a {type(given).__name__}.")
     return given
+
+
+def _check_same_rows(residuals: Array, errors: Array, Y: Array) -> None:
+    """Refuse rows whose residuals could not be those of a fit with these left-out errors.
+
+    A row pulls the fit towards itself, never beyond and never away.
+    """
+    rounding = 1e-6 * np.abs(Y).max()
+    if (residuals * np.sign(errors) < -rounding).any() or (
+        np.abs(residuals) > np.abs(errors) * (1.0 + 1e-6) + rounding
+    ).any():
+        raise ValueError(OTHER_ROWS)
 
 
 def _check_enough(n: int, coverage: float, what: str) -> None:

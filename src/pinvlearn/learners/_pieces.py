@@ -481,8 +481,10 @@ class LedgerHolder(BaseEstimator):
     def _hold(self, ledger: Ledger, like: Any = None) -> None:
         """Go over to another ledger: what followed from the last one is gone with it.
 
-        Classes are named as in `like`, where targets are given.
+        So are rows that were kept, which are not those of the new one.  Classes are named as in
+        `like`, where targets are given.
         """
+        self.__dict__.pop("training_", None)
         self._ledger: Ledger = ledger
         self.map_ = ledger.map
 

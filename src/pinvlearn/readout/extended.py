@@ -26,7 +26,7 @@ from pinvlearn._core.arrays import Array, IntArray, to_dense
 from pinvlearn._core.device import moved_to, to_host
 from pinvlearn.linalg.extended import Sliced, Sum
 from pinvlearn.readout.duals import Duals
-from pinvlearn.readout.problem import EPS, Problem
+from pinvlearn.readout.problem import EPS, Problem, centre
 from pinvlearn.readout.scoring import MSE, Verdict, judged, part_of
 
 MAX_ROUNDS, CONVERGED = 8, 1e-11
@@ -80,11 +80,10 @@ class Augmented:
         return (1.0, self.alpha) if m - self.intercept > p else (self.alpha, 1.0)
 
     @cached_property
-    def _mean(self) -> Array:
-        if not self.intercept:
-            return np.zeros(self.H.shape[1])
-        mean: Array = np.average(self.H, axis=0, weights=self.root**2)
-        return mean
+    def _centred(self) -> tuple[Array, Array]:
+        """The rows about their mean, and that."""
+        Z = self.H.copy()
+        return Z, centre(Z, self.root**2) if self.intercept else np.zeros(Z.shape[1])
 
     @cached_property
     def _unit(self) -> Array:
@@ -93,7 +92,7 @@ class Augmented:
     @cached_property
     def _factors(self) -> tuple[Array, Array, Array]:
         """U, s and V of the centred rows, without what only the intercept leaves over."""
-        Z = self.root[:, None] * (self.H - self._mean)
+        Z = self.root[:, None] * self._centred[0]
         U, s, Vt = scipy.linalg.svd(Z, full_matrices=False, check_finite=False)
         rank = min(len(Z) - self.intercept, Z.shape[1])
         return U[:, :rank], s[:rank], Vt[:rank].T
@@ -128,10 +127,11 @@ class Augmented:
     def solve(self, given: Unknowns) -> Unknowns:
         """The unknowns for right-hand sides, in working precision."""
         (mu, nu), (U, s, V), unit = self._scales, self._factors, self._unit
+        _, mean = self._centred
         size = float(np.linalg.norm(self.root))
         f = self.root[:, None] * given.u
         inside = f - np.outer(unit, unit @ f)
-        g = given.B - np.outer(self._mean, given.b)
+        g = given.B - np.outer(mean, given.b)
         UF, VG, gain = U.T @ inside, V.T @ g, (1.0 / (s**2 + self.alpha))[:, None]
         x = U @ (gain * (nu * UF + s[:, None] * VG))
         B = V @ (gain * (s[:, None] * UF - mu * VG))
@@ -142,7 +142,7 @@ class Augmented:
         x += np.outer(unit, given.b / size - unit @ x)
         b = np.zeros_like(given.b)
         if self.intercept:
-            b = (unit @ f - mu * given.b / size) / size - self._mean @ B
+            b = (unit @ f - mu * given.b / size) / size - mean @ B
         return Unknowns(self.root[:, None] * x, B, b)
 
     def quotient(self, found: Unknowns, rows: IntArray) -> Array:

@@ -30,6 +30,7 @@ from pinvlearn._core.arrays import (
     to_dense,
 )
 from pinvlearn._core.device import home, is_device
+from pinvlearn._core.factoring import cholesky, cholesky_solve
 from pinvlearn._core.threads import in_threads
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.factors import solved_rows
@@ -111,11 +112,7 @@ class RowsLeftOut:
         for part in in_threads(lambda rows: square_r(centred(rows)), chunks, n_jobs):
             R = stacked(R, part)
         pivots = np.abs(np.diagonal(R))
-        if not pivots.min() > 100.0 * EPS * pivots.max():
-            raise ValueError(
-                f"alpha={alpha:.3g} leaves directions undetermined, so that fits without a row are "
-                "not defined by the others. Fit with a larger alpha."
-            )
+        _check_determined(float(pivots.min() / pivots.max()), alpha)
         whitened = np.empty((len(order), p), like=home(X))
 
         def whiten(rows: slice) -> None:
@@ -126,13 +123,17 @@ class RowsLeftOut:
         errors = root[:, None] * residuals[order]
         if len(starts) == len(order):
             leverage = np.einsum("ij,ij->i", whitened, whitened) + root**2 / total
+            _check_determined(float((1.0 - leverage).min()), alpha)
             errors /= (1.0 - leverage)[:, None]
             return cls(map, R, whitened, root, errors, mean, starts, order)
         for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
             own = whitened[start:stop]
             free = np.eye(stop - start, like=home(X)) - own @ own.T
             free -= np.outer(root[start:stop], root[start:stop]) / total
-            errors[start:stop] = np.linalg.solve(free, errors[start:stop])
+            found = cholesky(free.T, float(np.abs(free).sum(axis=0).max()))
+            L, share = (free, 0.0) if found is None else found
+            _check_determined(share, alpha)
+            errors[start:stop] = cholesky_solve(L, errors[start:stop])
         return cls(map, R, whitened, root, errors, mean, starts, order)
 
     @property
@@ -151,7 +152,7 @@ class RowsLeftOut:
         Cost 2mnp flops for m new rows; memory a few times `MOST_PAIRS` for each thread.
         """
         n, t = self.errors.shape
-        rank = int(np.ceil(coverage * (n + 1) - 1e-9))  # the product's rounding is no row more
+        rank = rank_of(coverage, n)
         above, below = rank - 1, n - rank
         lower, upper = np.empty_like(outputs), np.empty_like(outputs)
         share = self.root / float(np.square(self.root).sum())
@@ -178,6 +179,20 @@ class RowsLeftOut:
         for _ in in_threads(of_tile, slices(0, len(outputs), max(at_a_time, 1)), n_jobs):
             pass
         return lower, upper
+
+
+def _check_determined(share: float, alpha: float) -> None:
+    """Refuse rows that alone determine a direction: by which share others do at the least."""
+    if not share > 100.0 * EPS:
+        raise ValueError(
+            f"alpha={alpha:.3g} leaves directions undetermined, so that fits without a row are "
+            "not defined by the others. Fit with a larger alpha."
+        )
+
+
+def rank_of(coverage: float, n: int) -> int:
+    """⌈coverage·(n + 1)⌉, at least 1; the product's rounding is no row more."""
+    return max(int(np.ceil(coverage * (n + 1) - 1e-9)), 1)
 
 
 def log_errors(errors: Array) -> Array:
@@ -227,6 +242,5 @@ class NoiseScale:
 
 def width_of(errors: Array, coverage: float) -> Array:
     """The ⌈coverage·(n + 1)⌉-th smallest error of each target, or the largest."""
-    n = len(errors)
-    rank = min(int(np.ceil(coverage * (n + 1) - 1e-9)), n)
+    rank = min(rank_of(coverage, len(errors)), len(errors))
     return np.partition(errors, rank - 1, axis=0)[rank - 1]

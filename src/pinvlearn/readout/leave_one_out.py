@@ -116,7 +116,8 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scorin
         elif isinstance(factor, Inverted | SingleCholesky) and len(alphas) > 3:
             return _searched(problem, factor, alphas, score)
         elif len(alphas) > 1:
-            return _joined([leave_one_out(problem, factor, one, score) for one in alphas[:, None]])
+            parts = [leave_one_out(problem, factor, one, score) for one in alphas[:, None]]
+            return _joined(parts, each_target=score.each_target)
     if m > most and (spectral is None or spectral.U is None):
         found, counted = _by_leverages(problem, factor, alphas, score)
         if counted > most:
@@ -124,11 +125,11 @@ def leave_one_out(problem: Problem, factor: Factor, alphas: Array, score: Scorin
     return _by_duals(problem, factor, alphas, score)
 
 
-def _joined(parts: list[LeftOut]) -> LeftOut:
+def _joined(parts: list[LeftOut], *, each_target: bool = False) -> LeftOut:
     """What was found for one alpha at a time."""
     free = [part.free for part in parts if part.free is not None]
     kept = np.hstack(free) if len(free) == len(parts) else None
-    found = LeftOut(joined([part.verdict for part in parts]), kept)
+    found = LeftOut(joined([part.verdict for part in parts], each_target=each_target), kept)
     if parts[0].predictions is None:
         return found
     predictions = np.hstack([part.predictions for part in parts if part.predictions is not None])

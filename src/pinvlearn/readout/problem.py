@@ -7,7 +7,7 @@ With Z = diag(√w)(H - mean) the unpenalised intercept b drops out and B = (Z�
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -280,7 +280,7 @@ class Problem:
         return parted(R, self.shape[1], self.intercept)
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
-        """H, Y and weights of all pieces together; H stays sparse if its pieces are.
+        """H, Y and weights of all pieces together; H is sparse if any of its pieces is.
 
         H may be the user's own array: it is not to be written to.
         """
@@ -289,8 +289,11 @@ class Problem:
     def _stacked(self) -> tuple[Matrix, Array, Array | None, bool]:
         """The same, and whether H was put together here, so that it may be written to."""
         pieces = list(self.rows_at_hand.each(lambda H, Y, w: (H, Y, w)))
-        stack = scipy.sparse.vstack if is_sparse(pieces[0][0]) else np.vstack
-        H = stack([H for H, _, _ in pieces]) if len(pieces) > 1 else pieces[0][0]
+        features = [H for H, _, _ in pieces]
+        H = features[0]
+        if len(pieces) > 1:
+            sparse = any(map(is_sparse, features))
+            H = scipy.sparse.vstack(features, "csr") if sparse else np.vstack(features)
         if not np.isfinite(H.sum()):
             self.rows_at_hand.raise_not_finite()
         return H, *_joined((Y, w) for _, Y, w in pieces), len(pieces) > 1
@@ -301,29 +304,32 @@ class Problem:
 
     def centred(self) -> Centred:
         """All rows, centred and scaled: dense ones as an array of memory m·p, sparse by parts."""
+        return self._about_means(*self._stacked())
+
+    def dense(self) -> Centred:
+        """The same as dense arrays: sparse rows are filled first, so that constants are zero."""
         H, Y, weights, ours = self._stacked()
+        return self._about_means(to_dense(H), Y, weights, ours or is_sparse(H))
+
+    def _about_means(self, H: Matrix, Y: Array, weights: Array | None, ours: bool) -> Centred:
+        """Rows centred and scaled, in their own array if that is `ours`."""
         w = np.ones(len(Y), like=home(Y)) if weights is None else weights
         total, root = float(w.sum()), np.sqrt(w)[:, None]
         H_mean, Y_mean = np.zeros(H.shape[1], like=home(Y)), np.zeros(Y.shape[1], like=home(Y))
         if self.intercept:
-            H_mean = H.T @ w / total if is_sparse(H) else np.average(H, axis=0, weights=weights)
             Y_mean = np.average(Y, axis=0, weights=weights)
         Z: Matrix
         if is_sparse(H):
+            H_mean = H.T @ w / total if self.intercept else H_mean
             Z = Shifted(H if weights is None else H.multiply(root).tocsr(), root[:, 0], H_mean)
         else:
             Z = c_ordered(H, copy=not ours)
-            Z -= H_mean
+            H_mean = centre(Z, w) if self.intercept else H_mean
             Z *= root
         Y -= Y_mean
         Y *= root
         squares = to_host(np.einsum("ij,ij->j", Y, Y))
         return Centred(Z, Y, Center(H_mean, Y_mean, total, squares, self.intercept))
-
-    def dense(self) -> Centred:
-        """The same as dense arrays, whatever they are."""
-        rows = self.centred()
-        return replace(rows, Z=to_dense(rows.Z))
 
     @property
     def rows_at_hand(self) -> Rows:
@@ -334,6 +340,19 @@ class Problem:
                 "be read twice."
             )
         return self.rows
+
+
+def centre(Z: Array, w: Array) -> Array:
+    """Take the weighted mean of rows away from them, in place; it is returned.
+
+    One of the rows is taken away first: what rounding leaves of a mean that is large beside the
+    spread, or of a constant column, would be a direction of its own.
+    """
+    origin = Z[int(w.argmax())].copy()
+    Z -= origin
+    mean: Array = w @ Z / float(w.sum())
+    Z -= mean
+    return origin + mean
 
 
 def centred_rows(H: Matrix, weights: Array | None, mean: Array) -> Array:

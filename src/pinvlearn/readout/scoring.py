@@ -282,12 +282,18 @@ class Verdict:
         return replace(self, scores=self.scores + never, others=self.others + never)
 
 
-def joined(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict over the candidates of several, of the same rows."""
+def joined(verdicts: Sequence[Verdict], *, each_target: bool = False) -> Verdict:
+    """One verdict over the candidates of several, of the same rows.
+
+    With `each_target` every one of them has a candidate for each target, and those of a target are
+    to lie side by side.
+    """
 
     def together(name: str) -> Array:
-        arrays: Array = np.concatenate([getattr(one, name) for one in verdicts], axis=-1)
-        return arrays
+        arrays = [getattr(one, name) for one in verdicts]
+        if not each_target:
+            return np.concatenate(arrays, axis=-1)
+        return np.stack(arrays, axis=-1).reshape(*arrays[0].shape[:-1], -1)
 
     return replace(
         verdicts[0],

@@ -140,7 +140,7 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
     Y = problem.rows_at_hand.Y
     coef = np.empty((factor.rhs.shape[0], len(best)), like=home(factor.rhs))
     predictions, moved = np.empty(Y.shape, like=home(Y)), np.empty(Y.shape, like=home(Y))
-    errors, w = [], Y[:, 0]
+    errors, w, notes = [], Y[:, 0], dict[str, None]()
     for i in np.unique(best):
         ridge = float(alphas[i])
         found = refined(problem, factor, ridge)
@@ -150,6 +150,7 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
             coef[:, own], predictions[:, own] = found.coef[:, own], outputs[:, own]
             moved[:, own] = off[:, own]
         errors.append((found.error, found.first_error, factor.error(ridge)))
+        notes |= dict.fromkeys(found.notes)
     error, first_error, bound = np.max(errors, axis=0)
     readout = Readout(
         coef=coef,
@@ -168,7 +169,12 @@ def solve_by_target(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         error=float(error),
         first_error=float(first_error),
         bound=float(bound),
-        report=replace(report, seconds=dict(watch)),
+        report=replace(
+            report,
+            seconds=dict(watch),
+            error=report.error if error == 0.0 else float(error),
+            notes=(*report.notes, *notes),
+        ),
     )
     return with_uncertainty(readout)
 
@@ -345,7 +351,8 @@ def _solve_once(
     quality, offset = factor.quality(chosen), factor.center.offset(found.coef)
     unrefined = quality.shifted and problem.rows is None
     if problem.sums_alone and (unrefined or found.error > limit):
-        raise ValueError(_refusal(f"alpha={chosen:.3g}", found.error))
+        bound = np.inf if unrefined else found.error  # the other is that of what was factored
+        raise ValueError(_refusal(f"alpha={chosen:.3g}", bound))
     if problem.summary is not None:
         reason = f"{report.reason}; effective condition {quality.effective:.2g}"
         report = replace(report, reason=reason, passes=None)

@@ -364,7 +364,11 @@ class QR:
         with watch("svd"):
             U, s, Vt = svd(R)
             s = to_host(s)
-        rcond = default_rcond(problem.shape, float) if self.rcond is None else self.rcond
+        least = default_rcond(problem.shape, float)
+        rcond = least if self.rcond is None else self.rcond
+        if problem.summary is not None:  # R is that of rows as they came: rounding has their units
+            raw = np.sqrt(center.total) * to_host(np.abs(center.H_mean) @ np.abs(Vt.T))
+            s = np.where(s > least * raw, s, 0.0)
         kept = problem.summary is not None and problem.summary.offers == TRIANGLE
         reason = "the R factor that was kept" if kept else "QR of all rows, SVD of R"
         factor = Spectral(Vt.T, s, s[:, None] * (U.T @ QY), center, rcond)
