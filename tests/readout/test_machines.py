@@ -5,7 +5,7 @@ import pytest
 
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.readout import machines
-from pinvlearn.readout.machines import DOUBLE, SINGLE, Pairs, Sample, solved
+from pinvlearn.readout.machines import DOUBLE, SINGLE, Pairs, Rooms, Sample, solved
 
 EPS = float(np.finfo(np.float32).eps)
 
@@ -75,6 +75,67 @@ def test_few_of_many_rows_tell_first_where_it_is_not_enough(monkeypatch):
     rows = sample()
     pairs_of(rows).machine((0.01,), rows, 1e-7)
     assert sizes == [(30, SINGLE), (120, DOUBLE)]
+
+
+def test_where_all_is_within_the_bound_few_are_not_asked(monkeypatch):
+    """‖K‖ is at most n, and alpha·‖c‖ the spread of the targets."""
+    sizes = []
+
+    def watched(K, *args):
+        sizes.append(len(K))
+        return solved(K, *args)
+
+    monkeypatch.setattr(machines, "solved", watched)
+    monkeypatch.setattr(machines, "MANY", 100)
+    rows, least = sample(), 120 * EPS / machines.LIMIT
+    pairs_of(rows, "laplacian").machine((0.2,), rows, 1.01 * least)
+    assert sizes == [120]
+    pairs_of(rows, "laplacian").machine((0.2,), rows, 0.99 * least)
+    assert sizes[1:] == [30, 120]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_triangle_of_kernel_values_is_enough(monkeypatch, weighted):
+    """Below the diagonal there is what was there; the norm is that of all values."""
+    seen = []
+
+    def watched(K, sample, alpha, left_out, limit, size):
+        seen.append(np.triu(K) + np.triu(K, 1).T if size else K.copy())
+        if size:
+            assert size == pytest.approx(np.linalg.norm(seen[-1]), rel=1e-6)
+            K[np.tri(len(K), k=-1, dtype=bool)] = np.nan
+        return solved(K, sample, alpha, left_out, limit, size)
+
+    monkeypatch.setattr(machines, "solved", watched)
+    rows = sample(300)
+    w = np.linspace(0.5, 1.5, 300) if weighted else np.ones(300)
+    rows = Sample(rows.Z, rows.Y, w)
+    K = RADIAL["laplacian"](rows.Z, rows.Z, 0.2)
+    machine, exact = (
+        pairs_of(rows, "laplacian").machine((0.2,), rows, 0.1, 300),
+        solved(K.copy(), rows, 0.1, 300),
+    )
+    np.testing.assert_allclose(seen[0], K, atol=10 * EPS)
+    np.testing.assert_allclose(machine.left_out, exact.left_out, atol=1e-4)
+
+
+def test_rooms_are_filled_again_by_machines_of_any_size():
+    rooms, found = Rooms(), []
+    for n in (60, 120, 90):
+        rows = sample(n)
+        pairs = Pairs(("laplacian",), (rows.Z,), (rows.Z[:5],), rooms)
+        machine = pairs.machine((0.2,), rows, 0.1)
+        found.append(pairs.outputs((0.2,), machine))
+        alone = Pairs(("laplacian",), (rows.Z,), (rows.Z[:5],))
+        np.testing.assert_array_equal(
+            found[-1], alone.outputs((0.2,), alone.machine((0.2,), rows, 0.1))
+        )
+    assert {name: len(room) for (name, _), room in rooms.distances.items()} == {
+        "within 0": 120 * 120,
+        "across 0": 5 * 120,
+    }
+    assert rooms.beside().values is rooms.values
+    assert not rooms.beside().distances
 
 
 @pytest.mark.parametrize("kernel", RADIAL)

@@ -178,9 +178,9 @@ def test_the_most_rows_are_asked_where_half_of_them_leave_a_doubt(monkeypatch, s
     sizes = []
 
     class Watched(_Trials):
-        def __init__(self, part, space):
+        def __init__(self, part, *more):
             sizes.append(len(part))
-            super().__init__(part, space)
+            super().__init__(part, *more)
 
     monkeypatch.setattr("pinvlearn.readout.trials._Trials", Watched)
     search_plain(sample(150), Space(), 120)

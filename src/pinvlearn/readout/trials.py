@@ -146,7 +146,7 @@ class Trial:
     ) -> None:
         self._space, self._kernels = space, kernels
         self._judge_by(views)
-        rooms = [{} for _ in views] if rooms is None else rooms
+        rooms = [Rooms() for _ in views] if rooms is None else rooms
         self._pairs = [
             Pairs(kernels, view.located, view.others_located, room)
             for view, room in zip(views, rooms, strict=True)
@@ -280,12 +280,14 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
     most_rows = min(most_rows, len(sample))
     cells = [Setting(kernel, width) for kernel, width in product(space.kernels, space.widths)]
     best: dict[str, tuple[int, float, Setting]] = {}
-    doubling = _doubling(most_rows)
-    half = doubling[-2:][0]  # if there are several
-    for number, rows in enumerate(doubling, start=1):
-        if rows == most_rows and best and len(cells) == 1:
+    steps = _steps(most_rows)
+    half = steps[-2:][0]  # if there are several
+    room = Rooms()
+    rooms = {kernel: room.beside() for kernel in space.kernels}
+    for number, rows in enumerate(steps, start=1):
+        if rows == steps[-1] and best and len(cells) == 1:
             break
-        trials = _Trials(sample.part(0, rows), space)
+        trials = _Trials(sample.part(0, rows), space, rooms)
         if not best:
             cells = trials.with_best_alphas(cells)
         ranked = sorted(cells, key=trials.error)
@@ -298,12 +300,12 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
         cells = ranked[:keep]
         if rows == half:  # much fewer would not tell: they want other widths
             cells = [cell for cell in cells if trials.may_win(cell, cells[0])] or cells[:1]
-        told("trial of kernels", number, len(doubling))
+        told("trial of kernels", number, len(steps))
     by_error = sorted(best.values(), key=lambda entry: entry[:2])
     return {cell.kernel: cell for _, _, cell in by_error}
 
 
-def _doubling(most_rows: int) -> list[int]:
+def _steps(most_rows: int) -> list[int]:
     """Numbers of rows that double, up to the most and from about the first."""
     doublings = max(0, math.ceil(math.log2(most_rows / FIRST_ROWS)))
     return [math.ceil(most_rows / 2**i) for i in range(doublings, -1, -1)]
@@ -312,13 +314,15 @@ def _doubling(most_rows: int) -> list[int]:
 class _Trials:
     """A trial for each kernel on the inputs as they are, made when it is first asked."""
 
-    def __init__(self, sample: Sample, space: Space) -> None:
-        self._view, self._space = View(sample, (sample.Z,)), space
+    def __init__(self, sample: Sample, space: Space, rooms: dict[str, Rooms]) -> None:
+        self._view, self._space, self._rooms = View(sample, (sample.Z,)), space, rooms
         self._trials: dict[str, Trial] = {}
 
     def _of(self, kernel: str) -> Trial:
         if kernel not in self._trials:
-            self._trials[kernel] = Trial(self._space, (kernel,), [self._view])
+            self._trials[kernel] = Trial(
+                self._space, (kernel,), [self._view], [self._rooms[kernel]]
+            )
         return self._trials[kernel]
 
     def error(self, cell: Setting) -> float:
