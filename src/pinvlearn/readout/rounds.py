@@ -216,9 +216,9 @@ def learn(
     best = min(trials, key=lambda one: one.error)
     for pair in combinations(list(trials), 2):
         joined = Trial.joined([trials[one] for one in pair])
-        both = crossing.together(pair, joined)
+        both = crossing.together(pair, joined, best)
         worth[both], trials[both] = crossing.round(space.max_rounds, both, base), joined
-        best = both if both.error < best.error else best
+        best = both if both.machines and both.error < best.error else best
     if not Gain(worth[best].gain, worth[best].standard_error).is_sure:
         worth[base] = replace(worth[base], accepted=True)
         return Learned(as_it_is, tuple(worth.values()))
@@ -316,14 +316,21 @@ class _Crossing:
             self.free.append(before.rooms)
         self.kept[one.form] = new
 
-    def together(self, several: Sequence[_Candidate], trial: Trial) -> _Candidate:
-        """The kernels of several metrics in one machine, with the ridge that scouts find best."""
+    def together(self, several: Sequence[_Candidate], trial: Trial, best: _Candidate) -> _Candidate:
+        """The kernels of several metrics in one machine, with the ridge that scouts find best.
+
+        Where scouts find that the best so far surely beats it, whole halves are not asked.
+        """
         branches = tuple(branch for one in several for branch in one.recipe.branches)
         roots = tuple(pair for one in several for pair in one.roots)
         middle = float(np.prod([one.recipe.alpha for one in several]) ** (1.0 / len(several)))
         widths = tuple(branch.width for branch in branches)
-        alpha = trial.first(self.scouts).best_alpha(widths, middle)
-        return self._candidate(trial, Recipe(branches, alpha), roots)
+        few = trial.first(self.scouts)
+        alpha = few.best_alpha(widths, middle)
+        recipe, scouted = Recipe(branches, alpha), few.errors(widths, alpha)
+        if not self._gain(scouted, best).may_win:
+            return _Candidate(recipe, roots, (), scouted, scouted, few.error(widths, alpha))
+        return self._candidate(trial, recipe, roots, scouted)
 
     def settled(self, candidate: _Candidate, trial: Trial) -> tuple[_Candidate, Optimism]:
         """The same with the ridge, and of one metric the width, that whole halves find best."""
