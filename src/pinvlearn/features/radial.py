@@ -166,6 +166,21 @@ def distances(X: Array, centers: Array, metric: str, out: Array | None = None) -
     return D
 
 
+def distances_when_asked(X: Array, centers: Array, metric: str) -> Callable[[slice], Array]:
+    """What gives the same of some rows, which nobody keeps."""
+    if is_device(X):
+        return lambda rows: distances(X[rows], centers, metric)
+    columns = np.ascontiguousarray(centers.T)
+
+    def some(rows: slice) -> Array:
+        part = np.ascontiguousarray(X[rows])
+        D: Array = np.empty((len(part), len(centers)), dtype=X.dtype)
+        _loop(metric)(part, columns, D, 0, len(part), 0)
+        return D
+
+    return some
+
+
 def upper_distances(X: Array, metric: str, out: Array | None = None) -> Array:
     """The same of all pairs of rows of one set, from the diagonal on; what is below is not for use.
 
@@ -180,14 +195,20 @@ def _distances(
     X: Array, centers: Array, metric: str, out: Array | None
 ) -> tuple[Array, Callable[..., None]]:
     """Room for distances, and what fills some rows of it from some column on."""
-    from pinvlearn.features import _compiled
-
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     D: Array = np.empty((len(X), len(centers)), dtype=dtype) if out is None else out
     rows = np.ascontiguousarray(X, dtype=dtype)
     columns = np.ascontiguousarray(centers.T, dtype=dtype)
-    loop = getattr(_compiled, metric)
+    loop = _loop(metric)
     return D, lambda part, since: loop(rows, columns, D, part.start, part.stop, since)
+
+
+def _loop(metric: str) -> Callable[..., None]:
+    """The compiled loop over pairs of rows."""
+    from pinvlearn.features import _compiled
+
+    loop: Callable[..., None] = getattr(_compiled, metric)
+    return loop
 
 
 RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {

@@ -23,6 +23,7 @@ from pinvlearn._core.threads import share_out
 from pinvlearn.features.metric import NORMS, Part, gamma_of, mean_of, median_distance
 from pinvlearn.features.radial import (
     distances,
+    distances_when_asked,
     mean_exponential,
     upper_distances,
     upper_exponential,
@@ -135,7 +136,8 @@ class Pairs:
 
     The kernel is the mean of one for each metric.  In single precision distances are computed once,
     and are those of centred rows, in units of the median distance, so that neither an offset nor a
-    scale costs digits.  In double precision, which is seldom asked for, each machine has its own.
+    scale costs digits.  Those of the others, which are asked once or twice of many, are computed
+    when they are, as are all in double precision, which is seldom asked for.
 
     Parameters
     ----------
@@ -155,14 +157,20 @@ class Pairs:
     ) -> None:
         self._kernels, self._rows, self._others = kernels, rows, others
         self.typical = [median_distance(k, X) for k, X in zip(kernels, rows, strict=True)]
+        self._few = False
         self._within: list[Array] = []
         self._across: list[Array] = []
+        self._asked: list[Callable[[slice], Array]] = []
         self._rooms = Rooms() if rooms is None else rooms
         self._refused: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
-        """The same of the first of both alone; units, refusals and known distances are shared."""
+        """The same of the first of both alone; units, refusals and known distances are shared.
+
+        They are to be asked more often: distances of the others are kept, too.
+        """
         few = copy(self)
+        few._few = True
         few._within, few._across = (
             [E[:count, :count] for E in known] for known in (self._within, self._across)
         )
@@ -179,7 +187,7 @@ class Pairs:
             for name in ("_rows", "_others", "typical")
         )
         both._within = [E for one in several for E in one._exponents_within()]
-        both._across = [E for one in several for E in one._exponents_across()]
+        both._asked = [of for one in several for of in one._distances_asked()]
         both._rooms, both._refused = both._rooms.beside(), {}
         return both
 
@@ -230,11 +238,17 @@ class Pairs:
         """What gives the kernel values of some of the others with the rows."""
         if dtype == DOUBLE:
             return self._double(self._others, gammas)
-        exponents, scaled = self._exponents_across(), self._scaled(gammas)
+        scaled = self._scaled(gammas)
+        if self._few:
+            exponents = self._exponents_across()
+            return lambda rows: _mean_kernel(exponents, scaled, rows)
+        asked = self._distances_asked()
 
         def values(rows: slice) -> Array:
-            room = np.empty_like(exponents[0][rows], order="C")
-            return _mean_kernel(exponents, scaled, rows, room)
+            parts = [distances_of(rows) for distances_of in asked]
+            for kernel, D in zip(self._kernels, parts, strict=True):
+                _as_exponents(kernel, D)
+            return mean_exponential(parts, scaled, np.empty_like(parts[0]))
 
         return values
 
@@ -305,6 +319,14 @@ class Pairs:
             self._across = [self._exponents(i, *part) for i, part in enumerate(parts)]
         return self._across
 
+    def _distances_asked(self) -> list[Callable[[slice], Array]]:
+        if not self._asked and len(self._others):
+            of = (self._located(Z) for Z in (self._others, self._rows))
+            norms = [NORMS[kernel] for kernel in self._kernels]
+            parts = zip(*of, norms, strict=True)
+            self._asked = [distances_when_asked(*part) for part in parts]
+        return self._asked
+
     def _exponents(self, number: int, kernel: str, X: Array, Z: Array | None = None) -> Array:
         """log k(x, z) of all pairs for gamma = 1: of the rows of two sets, or of one.
 
@@ -319,10 +341,7 @@ class Pairs:
             E = upper_distances(X, norm, room) if Z is None else distances(X, Z, norm, room)
         whole = Z is not None or is_device(X)
         for rows in slices(0, len(E), len(E) if whole else ROWS):
-            part = E[rows] if whole else E[rows, rows.start :]
-            if kernel == "rbf":
-                np.square(part, out=part)
-            np.negative(part, out=part)
+            _as_exponents(kernel, E[rows] if whole else E[rows, rows.start :])
         return E
 
     def _located(self, several: Sequence[Array]) -> Sequence[Array]:
@@ -342,11 +361,17 @@ def single(Z: Array, middle: Array, unit: float) -> Array:
     return ((Z - middle) / unit).astype(SINGLE)
 
 
-def _mean_kernel(
-    exponents: Sequence[Array], gammas: Sequence[float], rows: slice, out: Array
-) -> Array:
-    """The mean of the kernels' values of some rows, written where it belongs."""
-    return mean_exponential([c_ordered(E[rows], copy=False) for E in exponents], gammas, out)
+def _as_exponents(kernel: str, D: Array) -> None:
+    """Make log k(x, z) for gamma = 1 of distances, where they are."""
+    if kernel == "rbf":
+        np.square(D, out=D)
+    np.negative(D, out=D)
+
+
+def _mean_kernel(exponents: Sequence[Array], gammas: Sequence[float], rows: slice) -> Array:
+    """The mean of the kernels' values of some rows."""
+    parts = [c_ordered(E[rows], copy=False) for E in exponents]
+    return mean_exponential(parts, gammas, np.empty_like(parts[0]))
 
 
 def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:
