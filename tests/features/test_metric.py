@@ -15,7 +15,7 @@ from pinvlearn.features.metric import (
     median_distance,
     root_of,
 )
-from pinvlearn.features.radial import RADIAL, distances, mutual_distances
+from pinvlearn.features.radial import RADIAL, distances, upper_distances
 
 RNG = np.random.default_rng(0)
 CENTERS, X, COEF = (RNG.standard_normal(shape) for shape in ((40, 5), (12, 5), (40, 3)))
@@ -36,6 +36,18 @@ def test_gradients_are_those_of_finite_differences(kernel, root):
         move = step * np.eye(5)[k]
         change = (made(X + move) - made(X - move)) @ COEF / (2 * step)
         np.testing.assert_allclose(G[:, :, k].T, change, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("outputs", [1, 2, 4, 7])
+def test_gradients_of_several_outputs_are_those_of_each(outputs, dtype):
+    """Sums of signs are made for four of them at a time."""
+    coef = RNG.standard_normal((len(CENTERS), outputs)).astype(dtype)
+    made = MetricColumns.around((Part("laplacian", 0.3),), CENTERS.astype(dtype))
+    found = made.gradients(X.astype(dtype), coef)
+    signs = np.sign(X[:, None] - CENTERS) * RADIAL["laplacian"](X, CENTERS, 0.3)[..., None]
+    expected = -0.3 * np.einsum("ijk,jt->tik", signs, coef)
+    np.testing.assert_allclose(found, expected, atol=100 * np.finfo(dtype).eps)
 
 
 def test_gradients_of_several_parts_are_their_mean():
@@ -112,12 +124,11 @@ def test_distances_are_scipys(metric, scipys, width):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", [1, 2, 255, 601])
 @pytest.mark.parametrize("metric", ["city_block", "euclidean"])
-def test_mutual_distances_are_those_of_all_pairs(metric, rows, dtype):
+def test_distances_from_the_diagonal_on_are_those_of_all_pairs(metric, rows, dtype):
     A = RNG.standard_normal((rows, 6)).astype(dtype)
-    found = mutual_distances(A, metric)
+    found = upper_distances(A, metric)
     assert found.dtype == dtype
-    np.testing.assert_array_equal(found, distances(A, A, metric))
-    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(np.triu(found), np.triu(distances(A, A, metric)))
 
 
 def test_a_width_is_in_units_of_the_median_distance():

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from matrices import sparse
-from pinvlearn.features.radial import RADIAL, RadialBasis, lowest, mean_exponential, rbf_exponents
+from pinvlearn.features.radial import (
+    RADIAL,
+    RadialBasis,
+    lowest,
+    mean_exponential,
+    upper_exponential,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -36,14 +42,6 @@ def test_radial_functions(kernel, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_exponents_of_gaussians(dtype):
-    exponents = rbf_exponents(X.astype(dtype), X[:6].astype(dtype))
-    assert exponents.dtype == dtype
-    expected = -distance.cdist(X, X[:6], "sqeuclidean")
-    np.testing.assert_allclose(exponents, expected, atol=50 * np.finfo(dtype).eps * 30.0)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_means_of_exponentials(dtype):
     """To eps from the lowest exponent to 0, whatever the room held before."""
     least, eps = lowest(dtype), float(np.finfo(dtype).eps)
@@ -57,6 +55,18 @@ def test_means_of_exponentials(dtype):
     assert found[-1, -2] == 1.0
     both = mean_exponential([E, np.zeros_like(E)], [0.7, 0.1], room)
     np.testing.assert_allclose(both, (exact + 1.0) / 2.0, rtol=4 * eps)
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_means_of_exponentials_from_the_diagonal_on(first):
+    """What is below is neither read nor written; squares are of what is beyond."""
+    E = -RNG.random((2, 4, 7)).astype(np.float32)
+    whole = mean_exponential(E, [0.7, 0.1], np.empty_like(E[0]))
+    below = np.tri(4, 7, first - 1, dtype=bool)
+    E[:, below], room = np.nan, np.full_like(E[0], -1.0)
+    squares = upper_exponential(E, [0.7, 0.1], room, first)
+    np.testing.assert_array_equal(room, np.where(below, -1.0, whole))
+    assert squares == pytest.approx(np.square(np.triu(whole, first + 1)).sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize("kernel", RADIAL)

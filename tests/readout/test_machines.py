@@ -5,7 +5,7 @@ import pytest
 
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.readout import machines
-from pinvlearn.readout.machines import DOUBLE, SINGLE, Pairs, Sample, solved
+from pinvlearn.readout.machines import DOUBLE, SINGLE, Pairs, Rooms, Sample, solved
 
 EPS = float(np.finfo(np.float32).eps)
 
@@ -77,6 +77,65 @@ def test_few_of_many_rows_tell_first_where_it_is_not_enough(monkeypatch):
     assert sizes == [(30, SINGLE), (120, DOUBLE)]
 
 
+def test_where_all_is_within_the_bound_few_are_not_asked(monkeypatch):
+    """‖K‖ is at most n, and alpha·‖c‖ the spread of the targets."""
+    sizes = []
+
+    def watched(K, *args):
+        sizes.append(len(K))
+        return solved(K, *args)
+
+    monkeypatch.setattr(machines, "solved", watched)
+    monkeypatch.setattr(machines, "MANY", 100)
+    rows, least = sample(), 120 * EPS / machines.LIMIT
+    pairs_of(rows, "laplacian").machine((0.2,), rows, 1.01 * least)
+    assert sizes == [120]
+    pairs_of(rows, "laplacian").machine((0.2,), rows, 0.99 * least)
+    assert sizes[1:] == [30, 120]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_triangle_of_kernel_values_is_enough(monkeypatch, weighted):
+    """Below the diagonal there is what was there; the norm is that of all values."""
+    seen = []
+
+    def watched(K, sample, alpha, left_out, limit, size):
+        seen.append(np.triu(K) + np.triu(K, 1).T if size else K.copy())
+        if size:
+            assert size == pytest.approx(np.linalg.norm(seen[-1]), rel=1e-6)
+            K[np.tri(len(K), k=-1, dtype=bool)] = np.nan
+        return solved(K, sample, alpha, left_out, limit, size)
+
+    monkeypatch.setattr(machines, "solved", watched)
+    rows = sample(300)
+    w = np.linspace(0.5, 1.5, 300) if weighted else np.ones(300)
+    rows = Sample(rows.Z, rows.Y, w)
+    K = RADIAL["laplacian"](rows.Z, rows.Z, 0.2)
+    machine, exact = (
+        pairs_of(rows, "laplacian").machine((0.2,), rows, 0.1, 300),
+        solved(K.copy(), rows, 0.1, 300),
+    )
+    np.testing.assert_allclose(seen[0], K, atol=10 * EPS)
+    np.testing.assert_allclose(machine.left_out, exact.left_out, atol=1e-4)
+
+
+def test_rooms_are_filled_again_by_machines_of_any_size():
+    rooms, found = Rooms(), []
+    for n in (60, 120, 90):
+        rows = sample(n)
+        pairs = Pairs(("laplacian",), (rows.Z,), (rows.Z[:5],), rooms)
+        machine = pairs.machine((0.2,), rows, 0.1)
+        found.append(pairs.outputs((0.2,), machine))
+        alone = Pairs(("laplacian",), (rows.Z,), (rows.Z[:5],))
+        np.testing.assert_array_equal(
+            found[-1], alone.outputs((0.2,), alone.machine((0.2,), rows, 0.1))
+        )
+    (room,) = rooms.distances.values()
+    assert len(room) == 120 * 120
+    assert rooms.beside().values is rooms.values
+    assert not rooms.beside().distances
+
+
 @pytest.mark.parametrize("kernel", RADIAL)
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 1e6), (1e-30, 0.0), (1e30, 1e35)])
 def test_neither_a_shift_nor_a_scale_costs_digits(kernel, scale, shift):
@@ -112,12 +171,17 @@ def test_the_first_rows_share_the_distances(monkeypatch):
     pairs = pairs_of(rows, "laplacian", (others.Z,))
     pairs.outputs((0.2,), pairs.machine((0.2,), rows, 0.1))
     few = pairs.first(60)
-    monkeypatch.setattr(machines, "distances", None)
+    monkeypatch.setattr(machines, "upper_distances", None)
     part = rows.part(0, 60)
     machine = few.machine((0.2,), part, 0.1)
     expected = solved(RADIAL["laplacian"](part.Z, part.Z, 0.2), part, 0.1)
     np.testing.assert_allclose(machine.coef, expected.coef, atol=1e-4)
-    assert few.outputs((0.2,), machine).shape == (60, 1)
+    found = few.outputs((0.2,), machine)
+    assert found.shape == (60, 1)
+    monkeypatch.setattr(machines, "distances", None)  # these are kept
+    np.testing.assert_array_equal(few.outputs((0.2,), machine), found)
+    alone = pairs_of(part, "laplacian", (others.Z[:60],))
+    np.testing.assert_allclose(found, alone.outputs((0.2,), machine), atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])

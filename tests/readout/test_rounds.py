@@ -123,6 +123,35 @@ def test_what_scouts_find_beaten_asks_no_whole_halves(monkeypatch):
     assert len(good.errors) == 200
 
 
+def test_the_distances_of_the_best_of_each_form_are_kept():
+    """The rooms of others are filled again, so that there are four of them at most."""
+    sample = rotated(200)
+    crossing = _Crossing((sample.part(0, 100), sample.part(100, 200)), SPACE, 100)
+    near, direction = Setting("rbf", 1.0, 0.1), np.ones((8, 8)) / 8.0
+    base = crossing.walked("full", (), (None, None), near)
+    good = crossing.walked("full", (near,), (direction, direction), near, base)
+    crossing.walked("full", (near,), (np.eye(8), np.eye(8)), near, base)
+    assert [crossing.kept[form].candidate for form in ("plain", "full")] == [base, good]
+    assert len(crossing.free) == 1
+    again = Trial(SPACE, good.kernels, crossing._views(good.roots))
+    kept = crossing.kept["full"].trial
+    np.testing.assert_array_equal(kept.errors((2.0,), 1.0), again.errors((2.0,), 1.0))
+
+
+def test_two_together_that_scouts_find_beaten_ask_no_whole_halves(monkeypatch):
+    monkeypatch.setattr("pinvlearn.readout.rounds.SCOUTS", 40)
+    sample = rotated(200)
+    crossing = _Crossing((sample.part(0, 100), sample.part(100, 200)), SPACE, 100)
+    near, direction = Setting("rbf", 1.0, 0.1), np.ones((8, 8)) / 8.0
+    base = crossing.walked("full", (), (None, None), near)
+    good = crossing.walked("full", (near,), (direction, direction), near, base)
+    trials = [crossing.kept[form].trial for form in ("plain", "plain")]
+    worse = crossing.together((base, base), Trial.joined(trials), good)
+    assert worse.machines == ()
+    assert len(worse.errors) == 2 * crossing.scouts
+    assert crossing.together((base, base), Trial.joined(trials), base).machines
+
+
 def test_the_next_round_takes_the_machines_that_are_there(monkeypatch):
     sample = rotated(120)
     crossing = _Crossing((sample.part(0, 60), sample.part(60, 120)), SPACE, 60)

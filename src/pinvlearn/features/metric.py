@@ -80,7 +80,7 @@ class MetricColumns:
         return len(self.located[0])
 
     def __call__(self, X: Array) -> Array:
-        return _mean_of(self.parts, [part.coordinates(X) for part in self.parts], self.located)
+        return mean_of(self.parts, [part.coordinates(X) for part in self.parts], self.located)
 
     def gradients(self, X: Array, coef: Array) -> Array:
         """∇f_t(x) of every row and output t of f = k(x, ·)·coef; shape (t, n, d).
@@ -98,7 +98,7 @@ class MetricColumns:
         return total
 
 
-def _mean_of(parts: Sequence[Part], rows: Sequence[Array], centers: Sequence[Array]) -> Array:
+def mean_of(parts: Sequence[Part], rows: Sequence[Array], centers: Sequence[Array]) -> Array:
     """The mean of the parts' kernel values, rows and centres being in the coordinates of each."""
     values = (
         RADIAL[part.kernel](X, C, part.gamma)
@@ -130,7 +130,7 @@ class MetricMatrix:
     def __call__(self, rows: IntArray, columns: IntArray) -> Array:
         located = self.columns.located
         left, right = [X[rows] for X in located], [X[columns] for X in located]
-        return _mean_of(self.columns.parts, left, right)
+        return mean_of(self.columns.parts, left, right)
 
     def around(self, rows: IntArray) -> MetricColumns:
         """The map onto the kernel columns of some of the rows."""
@@ -248,10 +248,18 @@ def _laplacian_gradients(X: Array, C: Array, coef: Array, gamma: float) -> Itera
     from pinvlearn.features import _compiled
 
     rows, Ct = np.ascontiguousarray(X), np.ascontiguousarray(C.T)
-    for weights in coef.T:
+    outputs = coef.shape[1]
+    if outputs == 1:
         G = np.empty_like(rows)
-        _compiled.signed_sums(rows, Ct, K * (-gamma * weights), G, 0, len(X))
+        K *= -gamma * coef[:, 0]
+        _compiled.signed_sums(rows, Ct, K, G)
         yield G
+        return
+    B = np.zeros((outputs + -outputs % 4, len(C)), dtype=rows.dtype)
+    np.multiply(-gamma, coef.T, out=B[:outputs])
+    several = np.empty((len(B), *rows.shape), dtype=rows.dtype)
+    _compiled.signed_products(rows, Ct, K, B, several)
+    yield from several[:outputs]
 
 
 def signed_sums(X: Array, C: Array, V: Array) -> Array:

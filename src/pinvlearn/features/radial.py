@@ -10,7 +10,6 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, as_array, is_sparse, slices, to_dense
 from pinvlearn._core.device import home, is_device
-from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.threads import share_out
 
 
@@ -34,18 +33,6 @@ def _rbf_into(X: Array, centers: Array, gamma: float, out: Array) -> None:
     for start in range(0, len(X), height):
         chunk = out[start : start + height]
         _exp_in_place(np.matmul(left[start : start + height], right.T, out=chunk))
-
-
-def rbf_exponents(X: Array, centers: Array) -> Array:
-    """-‖x - c‖² for all pairs of rows, as one matrix product; rounding may leave some above 0."""
-    left, right = _exponent_factors(X, centers, 1.0)
-    exponents: Array = np.empty((len(X), len(centers)), dtype=X.dtype, like=home(X))
-    parts = slices(0, len(X), len(X) if is_device(X) else CHUNK)
-    share_out(
-        lambda rows: np.matmul(left[rows], right.T, out=exponents[rows]),
-        [(rows,) for rows in parts],
-    )
-    return exponents
 
 
 def _exponent_factors(X: Array, centers: Array, gamma: float) -> tuple[Array, Array]:
@@ -105,7 +92,7 @@ def mean_exponential(exponents: Sequence[Array], gammas: Sequence[float], out: A
     All are in C order, and of one precision.
     """
     if out.dtype == np.float32 and not is_device(out):
-        return _single_exponentials(exponents, gammas, out)
+        return _single_exponentials(exponents, gammas, out, -len(out))
     for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
         values = _exp_in_place(np.multiply(E, gamma, out=None if number else out))
         if number:
@@ -115,12 +102,27 @@ def mean_exponential(exponents: Sequence[Array], gammas: Sequence[float], out: A
     return out
 
 
-def _single_exponentials(exponents: Sequence[Array], gammas: Sequence[float], out: Array) -> Array:
+def upper_exponential(
+    exponents: Sequence[Array], gammas: Sequence[float], out: Array, first: int
+) -> float:
+    """The same from the diagonal on, for rows from `first` on of symmetric arrays of float32.
+
+    Gives the sum of squares beyond the diagonal.
+    """
+    from pinvlearn.features import _compiled
+
+    values = _single_exponentials(exponents, gammas, out, first)
+    return float(_compiled.upper_squares(values, first))
+
+
+def _single_exponentials(
+    exponents: Sequence[Array], gammas: Sequence[float], out: Array, first: int
+) -> Array:
     from pinvlearn.features import _compiled
 
     least, share = np.float32(lowest(out.dtype)), np.float32(1.0 / len(exponents))
     for number, (E, gamma) in enumerate(zip(exponents, gammas, strict=True)):
-        _compiled.exponentials(E, np.float32(gamma), least, share, number > 0, out)
+        _compiled.exponentials(E, np.float32(gamma), least, share, number > 0, out, first)
     return out
 
 
@@ -160,31 +162,53 @@ def distances(X: Array, centers: Array, metric: str, out: Array | None = None) -
     if is_device(X):
         return X.distances(centers, 1 if metric == "city_block" else 2)
     D, fill = _distances(X, centers, metric, out)
-    share_out(fill, [(part, len(centers)) for part in slices(0, len(X), CHUNK)])
+    share_out(fill, [(part, 0) for part in slices(0, len(X), CHUNK)])
     return D
 
 
-def mutual_distances(X: Array, metric: str, out: Array | None = None) -> Array:
-    """The same of all pairs of rows of one set: on the host half of them are computed."""
+def distances_when_asked(X: Array, centers: Array, metric: str) -> Callable[[slice], Array]:
+    """What gives the same of some rows, which nobody keeps."""
     if is_device(X):
-        return distances(X, X, metric)
+        return lambda rows: distances(X[rows], centers, metric)
+    columns = np.ascontiguousarray(centers.T)
+
+    def some(rows: slice) -> Array:
+        part = np.ascontiguousarray(X[rows])
+        D: Array = np.empty((len(part), len(centers)), dtype=X.dtype)
+        _loop(metric)(part, columns, D, 0, len(part), 0)
+        return D
+
+    return some
+
+
+def upper_distances(X: Array, metric: str, out: Array | None = None) -> Array:
+    """The same of all pairs of rows of one set, from the diagonal on; what is below is not for use.
+
+    On the host.
+    """
     D, fill = _distances(X, X, metric, out)
-    share_out(fill, [(part, part.stop) for part in slices(0, len(X), CHUNK)])
-    return mirror_lower(D)
+    share_out(fill, [(part, part.start) for part in slices(0, len(X), CHUNK)])
+    return D
 
 
 def _distances(
     X: Array, centers: Array, metric: str, out: Array | None
 ) -> tuple[Array, Callable[..., None]]:
-    """Room for distances, and what fills some rows of it up to some column."""
-    from pinvlearn.features import _compiled
-
+    """Room for distances, and what fills some rows of it from some column on."""
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     D: Array = np.empty((len(X), len(centers)), dtype=dtype) if out is None else out
     rows = np.ascontiguousarray(X, dtype=dtype)
     columns = np.ascontiguousarray(centers.T, dtype=dtype)
-    loop = getattr(_compiled, metric)
-    return D, lambda part, until: loop(rows, columns, D, part.start, part.stop, until)
+    loop = _loop(metric)
+    return D, lambda part, since: loop(rows, columns, D, part.start, part.stop, since)
+
+
+def _loop(metric: str) -> Callable[..., None]:
+    """The compiled loop over pairs of rows."""
+    from pinvlearn.features import _compiled
+
+    loop: Callable[..., None] = getattr(_compiled, metric)
+    return loop
 
 
 RADIAL: dict[str, Callable[[Matrix, Matrix, float], Array]] = {

@@ -8,20 +8,29 @@ machine is made again in double precision.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, c_ordered, slices
 from pinvlearn._core.device import home, is_device
+from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.threads import share_out
-from pinvlearn.features.metric import NORMS, gamma_of, median_distance
-from pinvlearn.features.radial import distances, mean_exponential, mutual_distances, rbf_exponents
+from pinvlearn.features.metric import NORMS, Part, gamma_of, mean_of, median_distance
+from pinvlearn.features.radial import (
+    distances,
+    distances_when_asked,
+    mean_exponential,
+    upper_distances,
+    upper_exponential,
+)
 from pinvlearn.readout.choose import left_out as left_out_of
 from pinvlearn.readout.kernel_factors import (
+    EPS_SINGLE,
     KernelRows,
     by_cholesky,
     by_mixed_cholesky,
@@ -59,8 +68,20 @@ class Sample:
         return Sample(self.Z[start:stop], self.Y[start:stop], self.w[start:stop])
 
 
-Rooms: TypeAlias = dict[Any, Array]
-"""Arrays by what they are for, their shape and precision, to be filled again."""
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """Arrays to be filled again, by what they are for and their precision.
+
+    The pages of new ones cost more than what fills them.  A machine uses its kernel values up, so
+    that those of all can be in the same place, and distances are kept as long as they are asked.
+    """
+
+    distances: dict[Any, Array] = field(default_factory=dict)
+    values: dict[Any, Array] = field(default_factory=dict)
+
+    def beside(self) -> Rooms:
+        """Others for distances, and the same for kernel values."""
+        return Rooms(values=self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +103,19 @@ def solved(
     alpha: float,
     left_out: int = 0,
     limit: float = np.inf,
+    size: float | None = None,
 ) -> Machine:
     """The machine of one ridge, n³/3 flops, with the last m rows left out one at a time, m³/3.
 
     K is overwritten.  In its precision; in single precision rounding may move the outputs as far as
-    the limit.  In double precision its factor may be in single, where rows left out err by less
-    than 1 %.
+    the limit, and what is below the diagonal is not read where the norm of K is given as its size.
+    In double precision its factor may be in single, where rows left out err by less than 1 %.
     """
-    rows = KernelRows.of(K, sample.Y, np.sqrt(sample.w), True)
+    root = np.sqrt(sample.w)
+    if size is None:
+        rows = KernelRows.of(K, sample.Y, root, True)
+    else:
+        rows = KernelRows(K, sample.Y, root, True, size)
     if K.dtype == SINGLE:
         fit = by_single_cholesky(rows, alpha, limit, left_out=left_out)
     else:
@@ -108,17 +134,18 @@ def solved(
 class Pairs:
     """Kernel values of rows in the coordinates of one or more metrics, and of others with them.
 
-    The kernel is the mean of one for each metric.  Distances are computed once in each precision
-    that is asked for; in single precision they are those of centred rows, in units of the median
-    distance, so that neither an offset nor a scale costs digits.
+    The kernel is the mean of one for each metric.  In single precision distances are computed once,
+    and are those of centred rows, in units of the median distance, so that neither an offset nor a
+    scale costs digits.  Those of the others, which are asked once or twice of many, are computed
+    when they are, as are all in double precision, which is seldom asked for.
 
     Parameters
     ----------
     kernels : tuple of str
     rows, others : tuples of arrays of shapes (n, d) and (m, d)
         In the coordinates of each metric.
-    rooms : dict, optional
-        Arrays of earlier ones that are no longer asked, to be used again.
+    rooms : Rooms, optional
+        Those of earlier ones that are no longer asked.
     """
 
     def __init__(
@@ -130,17 +157,22 @@ class Pairs:
     ) -> None:
         self._kernels, self._rows, self._others = kernels, rows, others
         self.typical = [median_distance(k, X) for k, X in zip(kernels, rows, strict=True)]
-        self._within: dict[Any, list[Array]] = {}
-        self._across: dict[Any, list[Array]] = {}
-        self._rooms = {} if rooms is None else rooms
+        self._few = False
+        self._within: list[Array] = []
+        self._across: list[Array] = []
+        self._asked: list[Callable[[slice], Array]] = []
+        self._rooms = Rooms() if rooms is None else rooms
         self._refused: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
-        """The same of the first of both alone; units, refusals and known distances are shared."""
+        """The same of the first of both alone; units, refusals and known distances are shared.
+
+        They are to be asked more often: distances of the others are kept, too.
+        """
         few = copy(self)
+        few._few = True
         few._within, few._across = (
-            {dtype: [E[:count, :count] for E in exponents] for dtype, exponents in known.items()}
-            for known in (self._within, self._across)
+            [E[:count, :count] for E in known] for known in (self._within, self._across)
         )
         few._rows, few._others = ([X[:count] for X in of] for of in (self._rows, self._others))
         return few
@@ -154,11 +186,9 @@ class Pairs:
             [part for one in several for part in getattr(one, name)]
             for name in ("_rows", "_others", "typical")
         )
-        both._within, both._across = (
-            {SINGLE: [E for one in several for E in getattr(one, name)(SINGLE)]}
-            for name in ("_exponents_within", "_exponents_across")
-        )
-        both._rooms, both._refused = {}, {}
+        both._within = [E for one in several for E in one._exponents_within()]
+        both._asked = [of for one in several for of in one._distances_asked()]
+        both._rooms, both._refused = both._rooms.beside(), {}
         return both
 
     def machine(
@@ -175,88 +205,153 @@ class Pairs:
         if alpha > self._refused.get(gammas, -np.inf):
             try:
                 self._check_single(gammas, sample, alpha)
-                return solved(self._values(gammas, SINGLE), sample, alpha, left_out, LIMIT)
+                K, size = self._single_values(gammas, sample)
+                return solved(K, sample, alpha, left_out, LIMIT, size)
             except np.linalg.LinAlgError:
                 self._refused[gammas] = alpha
-        return solved(self._values(gammas, DOUBLE), sample, alpha, left_out)
+        return solved(self._double_values(gammas), sample, alpha, left_out)
 
     def _check_single(self, gammas: tuple[float, ...], sample: Sample, alpha: float) -> None:
         """Refuse what some of many rows show to be beyond the limit: it grows as their number."""
-        if len(sample) >= MANY:
-            few = len(sample) // FEW
-            K = self._values(gammas, SINGLE, few)
-            solved(K, sample.part(0, few), alpha, 0, LIMIT / FEW)
+        # ‖K‖ ≤ Σw, and alpha·‖c‖ is at most the targets' spread
+        doubtful = EPS_SINGLE * float(sample.w.sum()) > LIMIT * alpha
+        if doubtful and len(sample) >= MANY:
+            few = sample.part(0, len(sample) // FEW)
+            K, size = self._single_values(gammas, few)
+            solved(K, few, alpha, 0, LIMIT / FEW, size)
 
     def outputs(self, gammas: tuple[float, ...], machine: Machine) -> Array:
         """What a machine of the rows predicts for the others."""
         coef = machine.coef.astype(machine.dtype, copy=False)
-        exponents = self._exponents_across(machine.dtype)
-        scaled = self._scaled(gammas, machine.dtype)
-        products = np.empty(
-            (len(exponents[0]), coef.shape[1]), dtype=machine.dtype, like=home(coef)
-        )
+        shape = (len(self._others[0]), coef.shape[1])
+        products = np.empty(shape, dtype=machine.dtype, like=home(coef))
+        values = self._across_rows(gammas, machine.dtype)
 
         def fill(rows: slice) -> None:  # their kernel values are still in cache
-            values = np.empty_like(exponents[0][rows], order="C")
-            products[rows] = _mean_kernel(exponents, scaled, rows, values) @ coef
+            products[rows] = values(rows) @ coef
 
         _share_rows(fill, products)
         outputs: Array = products.astype(DOUBLE, copy=False) + machine.intercept
         return outputs
 
-    def _values(self, gammas: tuple[float, ...], dtype: Any, count: int | None = None) -> Array:
-        """Kernel values of the rows, or the first of them, until others are asked for."""
-        exponents = [E[:count, :count] for E in self._exponents_within(dtype)]
-        K = self._room("values", len(exponents[0]), len(exponents[0]), dtype)
-        scaled = self._scaled(gammas, dtype)
-        _share_rows(lambda rows: _mean_kernel(exponents, scaled, rows, K[rows]), K)
+    def _across_rows(self, gammas: tuple[float, ...], dtype: Any) -> Callable[[slice], Array]:
+        """What gives the kernel values of some of the others with the rows."""
+        if dtype == DOUBLE:
+            return self._double(self._others, gammas)
+        scaled = self._scaled(gammas)
+        if self._few:
+            exponents = self._exponents_across()
+            return lambda rows: _mean_kernel(exponents, scaled, rows)
+        asked = self._distances_asked()
+
+        def values(rows: slice) -> Array:
+            parts = [distances_of(rows) for distances_of in asked]
+            for kernel, D in zip(self._kernels, parts, strict=True):
+                _as_exponents(kernel, D)
+            return mean_exponential(parts, scaled, np.empty_like(parts[0]))
+
+        return values
+
+    def _double(
+        self, several: Sequence[Array], gammas: tuple[float, ...]
+    ) -> Callable[[slice], Array]:
+        """The same of any in double precision, whose distances nobody keeps."""
+        parts = [Part(*part) for part in zip(self._kernels, gammas, strict=True)]
+        return lambda rows: mean_of(parts, [Z[rows] for Z in several], self._rows)
+
+    def _double_values(self, gammas: tuple[float, ...]) -> Array:
+        """Kernel values of the rows, until others are asked for."""
+        n = len(self._rows[0])
+        K = self._room(self._rooms.values, "values", (n, n), DOUBLE)
+        values = self._double(self._rows, gammas)
+
+        def fill(rows: slice) -> None:
+            K[rows] = values(rows)
+
+        _share_rows(fill, K)
         return K
 
-    def _room(self, name: str, height: int, width: int, dtype: Any) -> Array:
-        """An array to be filled, kept: the pages of a new one cost more than what fills it."""
-        key = (name, height, width, dtype)
-        if key not in self._rooms:
-            self._rooms[key] = np.empty((height, width), dtype=dtype, like=home(*self._rows))
-        return self._rooms[key]
+    def _single_values(
+        self, gammas: tuple[float, ...], sample: Sample
+    ) -> tuple[Array, float | None]:
+        """The same of the first rows in single precision; on the host the upper triangle alone.
 
-    def _exponents_within(self, dtype: Any) -> list[Array]:
-        if dtype not in self._within:
-            parts = zip(self._kernels, self._located(self._rows, dtype), strict=True)
-            self._within[dtype] = [self._exponents(i, k, X) for i, (k, X) in enumerate(parts)]
-        return self._within[dtype]
+        And their norm, where rows have no weights that change it.
+        """
+        n, scaled = len(sample), self._scaled(gammas)
+        exponents = [E[:n, :n] for E in self._exponents_within()]
+        K = self._room(self._rooms.values, "values", (n, n), SINGLE)
+        if is_device(K):
+            return mean_exponential(exponents, scaled, K), None
+        squares = np.zeros(n)
 
-    def _exponents_across(self, dtype: Any) -> list[Array]:
-        if dtype not in self._across and len(self._others):
-            of = (self._located(Z, dtype) for Z in (self._others, self._rows))
+        def fill(rows: slice) -> None:
+            parts = [c_ordered(E[rows], copy=False) for E in exponents]
+            squares[rows.start] = upper_exponential(parts, scaled, K[rows], rows.start)
+
+        _share_rows(fill, K)
+        if (sample.w != 1.0).any():
+            mirror_lower(K.T)
+            return K, None
+        return K, math.sqrt(n + 2.0 * float(squares.sum()))
+
+    def _room(
+        self, rooms: dict[Any, Array], name: str, shape: tuple[int, ...], dtype: Any
+    ) -> Array:
+        """An array to be filled: on the host the beginning of one that is kept."""
+        if is_device(self._rows[0]):
+            return np.empty(shape, dtype=dtype, like=home(*self._rows))
+        size, key = math.prod(shape), (name, dtype)
+        if key not in rooms or len(rooms[key]) < size:
+            rooms[key] = np.empty(size, dtype=dtype)
+        return rooms[key][:size].reshape(shape)
+
+    def _exponents_within(self) -> list[Array]:
+        if not self._within:
+            parts = zip(self._kernels, self._located(self._rows), strict=True)
+            self._within = [self._exponents(i, k, X) for i, (k, X) in enumerate(parts)]
+        return self._within
+
+    def _exponents_across(self) -> list[Array]:
+        if not self._across and len(self._others):
+            of = (self._located(Z) for Z in (self._others, self._rows))
             parts = zip(self._kernels, *of, strict=True)
-            self._across[dtype] = [self._exponents(i, *part) for i, part in enumerate(parts)]
-        return self._across.get(dtype, [])
+            self._across = [self._exponents(i, *part) for i, part in enumerate(parts)]
+        return self._across
+
+    def _distances_asked(self) -> list[Callable[[slice], Array]]:
+        if not self._asked and len(self._others):
+            of = (self._located(Z) for Z in (self._others, self._rows))
+            norms = [NORMS[kernel] for kernel in self._kernels]
+            parts = zip(*of, norms, strict=True)
+            self._asked = [distances_when_asked(*part) for part in parts]
+        return self._asked
 
     def _exponents(self, number: int, kernel: str, X: Array, Z: Array | None = None) -> Array:
-        """log k(x, z) of all pairs for gamma = 1: of the rows of two sets, or of one."""
-        if kernel == "rbf" and X.dtype == DOUBLE:  # single precision would lose near rows far out
-            return rbf_exponents(X, X if Z is None else Z)
-        norm, name = NORMS[kernel], f"{'within' if Z is None else 'across'} {number}"
-        room = None
-        if not is_device(X):
-            room = self._room(name, len(X), len(X if Z is None else Z), X.dtype)
-        E = mutual_distances(X, norm, room) if Z is None else distances(X, Z, norm, room)
-        if kernel == "rbf":
-            np.square(E, out=E)
-        return np.negative(E, out=E)
+        """log k(x, z) of all pairs for gamma = 1: of the rows of two sets, or of one.
 
-    def _located(self, several: Sequence[Array], dtype: Any) -> Sequence[Array]:
-        if dtype == DOUBLE:
-            return several
+        Of one on the host, those from the diagonal on.
+        """
+        norm, name = NORMS[kernel], f"{'within' if Z is None else 'across'} {number}"
+        if is_device(X):
+            E = distances(X, X if Z is None else Z, norm)
+        else:
+            shape = (len(X), len(X if Z is None else Z))
+            room = self._room(self._rooms.distances, name, shape, SINGLE)
+            E = upper_distances(X, norm, room) if Z is None else distances(X, Z, norm, room)
+        whole = Z is not None or is_device(X)
+        for rows in slices(0, len(E), len(E) if whole else ROWS):
+            _as_exponents(kernel, E[rows] if whole else E[rows, rows.start :])
+        return E
+
+    def _located(self, several: Sequence[Array]) -> Sequence[Array]:
         return [
             single(Z, X.mean(axis=0), unit)
             for Z, X, unit in zip(several, self._rows, self.typical, strict=True)
         ]
 
-    def _scaled(self, gammas: tuple[float, ...], dtype: Any) -> Sequence[float]:
-        """The gammas in the units that distances have."""
-        if dtype == DOUBLE:
-            return gammas
+    def _scaled(self, gammas: tuple[float, ...]) -> Sequence[float]:
+        """The gammas in the units that distances in single precision have."""
         parts = zip(self._kernels, gammas, self.typical, strict=True)
         return [gamma / gamma_of(kernel, unit) for kernel, gamma, unit in parts]
 
@@ -266,11 +361,17 @@ def single(Z: Array, middle: Array, unit: float) -> Array:
     return ((Z - middle) / unit).astype(SINGLE)
 
 
-def _mean_kernel(
-    exponents: Sequence[Array], gammas: Sequence[float], rows: slice, out: Array
-) -> Array:
-    """The mean of the kernels' values of some rows, written where it belongs."""
-    return mean_exponential([c_ordered(E[rows], copy=False) for E in exponents], gammas, out)
+def _as_exponents(kernel: str, D: Array) -> None:
+    """Make log k(x, z) for gamma = 1 of distances, where they are."""
+    if kernel == "rbf":
+        np.square(D, out=D)
+    np.negative(D, out=D)
+
+
+def _mean_kernel(exponents: Sequence[Array], gammas: Sequence[float], rows: slice) -> Array:
+    """The mean of the kernels' values of some rows."""
+    parts = [c_ordered(E[rows], copy=False) for E in exponents]
+    return mean_exponential(parts, gammas, np.empty_like(parts[0]))
 
 
 def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:

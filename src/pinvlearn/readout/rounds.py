@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -212,17 +212,17 @@ def learn(
             more = [crossing.next((one.form,), one, one.setting, base)[0] for one in last]
             going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
     learned = [one for one in worth if one is not base and worth[one].may_win]
-    trials = {one: crossing.trial(one) for one in [base, *_best_of_each_form(learned)]}
-    parts: dict[_Candidate, tuple[_Candidate, ...]] = {one: (one,) for one in trials}
-    for pair in combinations(trials, 2):
-        both = crossing.together(pair, Trial.joined([trials[one] for one in pair]))
-        worth[both], parts[both] = crossing.round(space.max_rounds, both, base), pair
-        learned.append(both)
-    best = min([base, *learned], key=lambda one: one.error)
+    trials = {one: crossing.kept[one.form].trial for one in [base, *_best_of_each_form(learned)]}
+    best = min(trials, key=lambda one: one.error)
+    for pair in combinations(list(trials), 2):
+        joined = Trial.joined([trials[one] for one in pair])
+        both = crossing.together(pair, joined, best)
+        worth[both], trials[both] = crossing.round(space.max_rounds, both, base), joined
+        best = both if both.machines and both.error < best.error else best
     if not Gain(worth[best].gain, worth[best].standard_error).is_sure:
         worth[base] = replace(worth[base], accepted=True)
         return Learned(as_it_is, tuple(worth.values()))
-    chosen, optimism = crossing.settled(best, Trial.joined([trials[one] for one in parts[best]]))
+    chosen, optimism = crossing.settled(best, trials[best])
     settled = crossing.round(worth[best].number, chosen, base)
     worth[best] = replace(settled, accepted=True)
     return Learned(chosen.recipe, tuple(worth.values()), optimism)
@@ -234,14 +234,28 @@ def _best_of_each_form(candidates: Sequence[_Candidate], count: int = 1) -> list
     return [one for form in forms for one in [c for c in ranked if c.form == form][:count]]
 
 
+class _Kept(NamedTuple):
+    """A candidate, what its width and ridge can be found with again, and where distances are."""
+
+    candidate: _Candidate
+    trial: Trial
+    rooms: tuple[Rooms, Rooms]
+
+
 @dataclass(frozen=True, eq=False)
 class _Crossing:
-    """Two halves, each seen through the metrics that the other one made."""
+    """Two halves, each seen through the metrics that the other one made.
+
+    The distances of the best candidate of each form are kept; those of others, of which all is
+    known by then, leave their rooms to the next.
+    """
 
     halves: tuple[Sample, Sample]
     space: Space
     gradient_rows: int
-    rooms: tuple[Rooms, Rooms] = field(default_factory=lambda: ({}, {}))
+    kept: dict[str, _Kept] = field(default_factory=dict)
+    free: list[tuple[Rooms, Rooms]] = field(default_factory=list)
+    room: Rooms = field(default_factory=Rooms)
 
     @property
     def scouts(self) -> int:
@@ -277,28 +291,46 @@ class _Crossing:
 
         Where scouts find that the plain machine surely beats it, whole halves are not asked.
         """
-        trial = Trial(self.space, (near.kernel,), self._views((roots,)), self.rooms)
+        rooms = self.free.pop() if self.free else (self.room.beside(), self.room.beside())
+        trial = Trial(self.space, (near.kernel,), self._views((roots,)), rooms)
         few = trial.first(self.scouts)
         best = few.best_setting(near)
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
         setting = ((best.width,), best.alpha)
         scouted = few.errors(*setting)
         if base is not None and not self._gain(scouted, base).may_win:
+            self.free.append(rooms)
             return _Candidate(recipe, (roots,), (), scouted, scouted, few.error(*setting))
-        return self._candidate(trial, recipe, (roots,), scouted)
+        candidate = self._candidate(trial, recipe, (roots,), scouted)
+        self._keep(_Kept(candidate, trial, rooms), base)
+        return candidate
 
-    def trial(self, candidate: _Candidate) -> Trial:
-        """What its width and ridge can be found with again."""
-        return Trial(self.space, candidate.kernels, self._views(candidate.roots))
+    def _keep(self, new: _Kept, base: _Candidate | None) -> None:
+        """Keep the best of each form that the plain machine does not surely beat, and itself."""
+        one, before = new.candidate, self.kept.get(new.candidate.form)
+        lost = base is not None and not self._gain(one.errors, base).may_win
+        if lost or (before is not None and before.candidate.error <= one.error):
+            self.free.append(new.rooms)
+            return
+        if before is not None:
+            self.free.append(before.rooms)
+        self.kept[one.form] = new
 
-    def together(self, several: Sequence[_Candidate], trial: Trial) -> _Candidate:
-        """The kernels of several metrics in one machine, with the ridge that scouts find best."""
+    def together(self, several: Sequence[_Candidate], trial: Trial, best: _Candidate) -> _Candidate:
+        """The kernels of several metrics in one machine, with the ridge that scouts find best.
+
+        Where scouts find that the best so far surely beats it, whole halves are not asked.
+        """
         branches = tuple(branch for one in several for branch in one.recipe.branches)
         roots = tuple(pair for one in several for pair in one.roots)
         middle = float(np.prod([one.recipe.alpha for one in several]) ** (1.0 / len(several)))
         widths = tuple(branch.width for branch in branches)
-        alpha = trial.first(self.scouts).best_alpha(widths, middle)
-        return self._candidate(trial, Recipe(branches, alpha), roots)
+        few = trial.first(self.scouts)
+        alpha = few.best_alpha(widths, middle)
+        recipe, scouted = Recipe(branches, alpha), few.errors(widths, alpha)
+        if not self._gain(scouted, best).may_win:
+            return _Candidate(recipe, roots, (), scouted, scouted, few.error(widths, alpha))
+        return self._candidate(trial, recipe, roots, scouted)
 
     def settled(self, candidate: _Candidate, trial: Trial) -> tuple[_Candidate, Optimism]:
         """The same with the ridge, and of one metric the width, that whole halves find best."""
