@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -231,7 +231,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_names)
             As `transform` gives it.
         """
-        return self.columns_(*self._columns(X, owner))
+        used = {column.source for column in self.columns_.columns}  # others may hold anything
+        kinds = [kind if at in used else None for at, kind in enumerate(self.kinds_)]
+        return self.columns_(*self._columns(X, owner, kinds))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns made: a scaled copy has its column's own name.
@@ -278,11 +280,11 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         return TableSummary.of(columns_of(raw, self.kinds_), len(raw[0]))
 
     def _next_summary(self, X: Any) -> TableSummary:
-        return TableSummary.of(*self._columns(X, self))
+        return TableSummary.of(*self._columns(X, self, self.kinds_))
 
-    def _columns(self, X: Any, owner: Any) -> tuple[list[Column], int]:
+    def _columns(self, X: Any, owner: Any, kinds: Sequence[str | None]) -> tuple[list[Column], int]:
         raw = self._raw(X, owner, reset=False)
-        return columns_of(raw, self.kinds_), len(raw[0])
+        return columns_of(raw, kinds), len(raw[0])
 
     def _raw(self, X: Any, owner: Any, reset: bool) -> list[RawColumn]:
         check_in_memory(X)
