@@ -175,6 +175,50 @@ def test_classes_keep_the_zeros_in_front() -> None:
     ok("report", "m.skops", "last.csv", "--out", "page.html", "-q")
 
 
+@pytest.mark.parametrize(
+    ("classes", "later", "expected"),
+    [
+        (["FALSE", "TRUE", "maybe"], ["TRUE", "FALSE"], "TRUE"),
+        (["FALSE", "TRUE", "maybe"], ["true", "false"], "TRUE"),
+        (["1.0", "2.50", "x"], ["1.0", "2.50"], "1.0"),
+        (["1.0", "2.50", "x"], ["1", "2.5"], "1.0"),
+        (["01", "1", "x"], ["01", "1"], "01"),
+        (["a", "b", "c"], ["a ", " b"], "a"),
+    ],
+    ids=str,
+)
+def test_classes_are_the_same_whatever_else_their_file_holds(classes, later, expected) -> None:
+    rows = "".join(f"{x},{classes[x // 20]}{' ' * (x % 2)}\n" for x in range(60))
+    Path("t.csv").write_text("x,y\n" + rows, encoding="utf-8")
+    options = ("--target", "y", "--model", "linear", "--updatable", "-q", "-o", "m.skops")
+    ok("fit", "t.csv", *options)
+    assert pinvlearn.load("m.skops").classes_.tolist() == classes
+    Path("more.csv").write_text(f"x,y\n1,{later[0]}\n25,{later[1]}\n", encoding="utf-8")
+    ok("update", "m.skops", "more.csv", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == classes
+    data = _data.read(Path("more.csv"), print)
+    labels = _target.labels_of(data, data.X["y"], like=np.array(classes))
+    assert labels[0] == expected
+
+
+def test_a_class_of_text_beside_those_of_numbers() -> None:
+    Path("t.csv").write_text("x,y\n" + "".join(f"{x},{x // 20}\n" for x in range(40)))
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "--updatable", "-q")
+    Path("more.csv").write_text("x,y\n1,0\n25,other\n", encoding="utf-8")
+    message = fails(1, "update", "model.skops", "more.csv", "-q")
+    assert "the target holds 'other', and the classes of model.skops are whole numbers" in message
+    pd.DataFrame({"x": [1, 25], "y": ["0", "1"]}).to_parquet("more.parquet")
+    ok("update", "model.skops", "more.parquet", "-q")
+    assert pinvlearn.load("model.skops").classes_.tolist() == [0, 1]
+
+
+def test_large_classes_beside_gaps_keep_their_digits() -> None:
+    rows = "".join(f"{x},{2**53 + x // 20}\n" for x in range(40))
+    Path("t.csv").write_text("x,y\n" + rows + "41,\n", encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--task", "classification", "--model", "linear", "-q")
+    assert pinvlearn.load("model.skops").classes_.tolist() == [2**53, 2**53 + 1]
+
+
 def table_with(target) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     first = rng.standard_normal(len(target)) + 4.0 * (np.asarray(target) == target[0])

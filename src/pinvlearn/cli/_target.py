@@ -9,7 +9,14 @@ from scipy import sparse
 
 from pinvlearn.cli._data import OWN_TARGET, Data, check_squares, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
-from pinvlearn.cli._kinds import is_code, kind_of_levels, kind_of_texts
+from pinvlearn.cli._kinds import (
+    EXACT,
+    as_level,
+    is_code,
+    is_number,
+    kind_of_levels,
+    kind_of_texts,
+)
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source
 
@@ -126,28 +133,62 @@ def infer_task(y: pd.Series) -> tuple[Task, str]:
 def labels_of(
     data: Data, y: pd.Series, *, least: int = 2, like: Any = None
 ) -> np.ndarray[Any, Any]:
-    """Class labels of a file, as `as_labels` has them, but for zeros in front: 007 is not 7."""
-    numbers = pd.api.types.is_integer_dtype(y) or pd.api.types.is_float_dtype(y)
-    if numbers and y.name is not None and (like is None or like.dtype.kind in "US"):
+    """Class labels of a file, as `as_labels` has them, but as written where numbers would lose it.
+
+    Those are zeros in front (007 is not 7), integers beyond 2^53 beside gaps, and what the classes
+    of a model have that are texts.
+    """
+    texts = _are_texts(like)
+    rounded = pd.api.types.is_float_dtype(y) and bool((y.abs() >= EXACT).any())
+    if (
+        y.name is not None
+        and (texts or rounded or like is None)
+        and pd.api.types.is_numeric_dtype(y)
+    ):
         written = texts_of(data, [y.name])[y.name].loc[y.index]
-        if any(isinstance(cell, str) and is_code(cell) for cell in written):
-            y = written.str.strip()
+        if texts or any(isinstance(cell, str) and is_code(cell) for cell in written):
+            y = written
+        elif rounded:
+            y = pd.to_numeric(written)
     return as_labels(y, least=least, like=like)
 
 
 def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[Any, Any]:
     """The target as class labels: integers where it holds whole numbers, strings otherwise.
 
-    With the classes of a model as `like`, strings where those are strings.
+    With the classes of a model as `like`, strings where those are strings, and written as those.
     """
-    labels = None if like is not None and like.dtype.kind in "US" else _whole_numbers(y)
+    labels = None if _are_texts(like) else _whole_numbers(y)
     labels = _texts(y) if labels is None else labels
+    if _are_texts(like):
+        labels = _as_known(labels, like)
     if len(np.unique(labels)) < least:
         raise UserError(
             f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
             "target column, or add rows of another class."
         )
     return labels
+
+
+def _are_texts(classes: Any) -> bool:
+    return classes is not None and all(isinstance(label, str) for label in classes.tolist())
+
+
+def _as_known(labels: np.ndarray[Any, Any], classes: Any) -> np.ndarray[Any, Any]:
+    """Labels as the classes of a model are written: 1 as 1.0, true as TRUE, if one is that."""
+    written = {_meant(label): label for label in classes.tolist()}
+    written |= {label: label for label in classes.tolist()}
+    found = {
+        label: written.get(label, written.get(_meant(label), as_level(label)))
+        for label in np.unique(labels).tolist()
+    }
+    return np.array([found[label] for label in labels.tolist()])
+
+
+def _meant(label: str) -> float | str:
+    """What a label says: a number, however that is written, or the text of a level."""
+    number = is_number(label) and not is_code(label)
+    return float(label) if number else str(as_level(label))
 
 
 def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
@@ -161,10 +202,10 @@ def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
 
 
 def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
-    """Text as it stands, and whole numbers without a point."""
+    """Text without blanks around it, and whole numbers without a point."""
     if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
         return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
-    return y.astype(str).to_numpy().astype(str)
+    return np.char.strip(y.astype(str).to_numpy().astype(str))
 
 
 def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:

@@ -1,5 +1,6 @@
 """Models that go on learning: rows of a file as counted blocks, and their sums."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +161,8 @@ class NewRows:
         X = inputs_for(fitted, Data(recipe_of(fitted).prepared(table)), note)
         classes = getattr(learner, "classes_", None)
         y = as_quantities(y) if classes is None else labels_of(data, y, least=1, like=classes)
+        if classes is not None and classes.dtype.kind in "iu" and y.dtype.kind == "U":
+            y = _whole_numbers(y, classes, path)
         return cls(fitted, path, learner, X, y)
 
     def summary(self, source: str) -> Any:
@@ -212,6 +215,17 @@ class NewRows:
         if hasattr(self.learner, "classes_"):
             said["classes"] = len(self.learner.classes_)
         return said
+
+
+def _whole_numbers(labels: Any, classes: Any, path: Path) -> Any:
+    """Labels of texts for a model whose classes are whole numbers."""
+    for label in labels.tolist():
+        if re.fullmatch(r"-?[0-9]{1,18}", label) is None:
+            raise UserError(
+                f"the target holds {label!r}, and the classes of {path} are whole numbers: "
+                f"{listed(classes)}. Clean it, or fit a model to all rows."
+            )
+    return labels.astype(np.int64)
 
 
 def solved_by(learner: Any) -> dict[str, str]:
