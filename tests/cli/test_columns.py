@@ -376,6 +376,29 @@ def test_text_of_other_kinds(frame) -> None:
                                                     "--decimal", "x")  # fmt: skip
 
 
+def test_a_point_beside_decimal_commas_is_no_decimal_point(frame, base) -> None:
+    """It may mark thousands: 1.234 was read as 1,234."""
+    table = pd.DataFrame({"a": (1000 * base).round(1), "y": (2000 * base).round(1)})
+    table.to_csv("t.csv", index=False, sep=";", decimal=",")
+    args = ("--target", "y", "--decimal", ",", "--model", "linear", "--updatable")
+    ok("fit", "t.csv", *args)
+    Path("new.csv").write_text("a;y\n1.234;2,5\n", encoding="utf-8")
+    message = fails(1, "predict", "model.skops", "new.csv", "--decimal", ",")
+    assert "column 'a' holds '1.234', where a finite number is expected" in message
+    assert "--decimal ." in message
+    Path("new.csv").write_text("a;y\n1,5;2.468\n", encoding="utf-8")
+    message = fails(2, "update", "model.skops", "new.csv", "--decimal", ",")
+    assert "the target holds '2.468'" in message
+
+
+def test_numbers_with_decimal_commas_that_are_stored_as_texts(frame, base) -> None:
+    frame["a"] = [f"{value:.3f}".replace(".", ",") for value in base]
+    frame.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "kind", *SMALL, "--decimal", ",", "--json")
+    assert json.loads(said.stdout)["leave_one_out_accuracy"] > 0.9
+    assert "accuracy" in ok("predict", "model.skops", "t.parquet", "--decimal", ",").stderr
+
+
 def test_through_pipes(frame) -> None:
     text = frame.to_csv(index=False)
     ok("fit", "-", "--target", "kind", *SMALL, input=text)

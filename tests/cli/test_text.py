@@ -6,6 +6,7 @@ import pytest
 
 from commands import fails, ok
 from pinvlearn.cli._data import read
+from pinvlearn.cli._sources import Reading
 
 NAMES, ROWS = "a,b,c\n", ["1,u,0.5", "2,v,1.5", '3,"w,x",2.5']
 PLAIN = pd.DataFrame({"a": [1, 2, 3], "b": ["u", "v", "w,x"], "c": [0.5, 1.5, 2.5]})
@@ -44,6 +45,17 @@ def test_names_may_hold_other_marks(text, mark):
     frame = read(path, print).X
     assert list(frame.columns) == [name, "b"]
     assert frame["b"].tolist() == [2, 4]
+
+
+def test_decimal_commas_in_one_column_separate_nothing(text):
+    frame = read(text("a\n", ["1,5", "2,25"]), print, Reading(decimal=",")).X
+    assert frame["a"].tolist() == [1.5, 2.25]
+
+
+def test_a_line_for_spreadsheets_is_named(text):
+    said = fails(1, "fit", text("sep=;\na;b\n", ["1;2", "3;4"]), "--target", "b")
+    assert "begins with 'sep=;'" in said
+    assert "Remove this line" in said
 
 
 @pytest.mark.parametrize(

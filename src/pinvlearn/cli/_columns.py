@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pinvlearn.cli._data import listed
+from pinvlearn.cli._data import as_numbers, listed
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
@@ -127,7 +127,8 @@ def arrange(
         note(f"used as numbers, but look like ids: {shown}; --drop or --id leaves them out")
     if texts:
         note(f"taken as numbers, which are stored as texts: {listed(texts)}")
-        frame = frame.assign(**{name: pd.to_numeric(frame[name]) for name in texts})
+        numbers = {name: as_numbers(frame[name], reading.decimal) for name in texts}
+        frame = frame.assign(**numbers)
     if dates:
         note(f"dates, taken as days since 1970: {listed(dates)}")
     recipe = Recipe(

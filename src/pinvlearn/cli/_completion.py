@@ -12,7 +12,7 @@ import pandas as pd
 
 from pinvlearn._core.files import written_whole
 from pinvlearn.cli._columns import Recipe, recipe_of
-from pinvlearn.cli._data import READERS, listed, read, texts_of
+from pinvlearn.cli._data import READERS, as_numbers, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import MISSING, as_text
 from pinvlearn.cli._output import Note
@@ -54,10 +54,7 @@ def read_triplets(
     frame = _texts(where, wanted if needed else names, optional, note, named)
     bad = frame[list(names)].isna().any(axis=1)
     if value in frame:
-        plain = frame[value]
-        if reading.decimal != "." and plain.dtype.kind not in "iuf":
-            plain = plain.str.replace(reading.decimal, ".", regex=False)
-        frame[value] = pd.to_numeric(plain, errors="coerce").astype(float)
+        frame[value] = as_numbers(frame[value], reading.decimal)
         bad |= ~np.isfinite(frame[value]) & needed
     if bad.any():
         note(

@@ -20,7 +20,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import as_level, is_number
+from pinvlearn.cli._kinds import as_level, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -48,6 +48,11 @@ class Data:
     X: Any
     y: Any = None
     source: Any = None
+
+    @property
+    def decimal(self) -> str:
+        """The decimal point of its texts."""
+        return "." if self.source is None else str(self.source.reading.decimal)
 
     @property
     def multilabel(self) -> bool:
@@ -84,11 +89,13 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
     return replace(data, source=where)
 
 
-def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFrame:
+def tidy(
+    frame: pd.DataFrame, numbers: Iterable[str] | None = None, decimal: str = "."
+) -> pd.DataFrame:
     """Float columns and string columns, with NaN for what is missing.
 
     `numbers` names the columns that a model expects to be numbers; without it, columns that hold
-    numbers are.
+    numbers are.  Where they are texts, `decimal` is their point.
     """
     if numbers is None:
         kinds = map(pd.api.types.is_numeric_dtype, frame.dtypes)
@@ -97,10 +104,11 @@ def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFr
         number = frame.columns.isin(list(numbers))
     columns = {c: _categories(frame[c]) for c in frame.columns[~number]}
     texts = pd.DataFrame(columns, index=frame.index)
-    return pd.concat([_all_numbers(frame.loc[:, number]), texts], axis=1)[list(frame.columns)]
+    found = _all_numbers(frame.loc[:, number], decimal)
+    return pd.concat([found, texts], axis=1)[list(frame.columns)]
 
 
-def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+def _all_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
     """Finite floats; all columns at once where they are numbers to NumPy, for there may be many."""
     if all(kind.kind in "iufb" for kind in frame.dtypes):
         values = frame.to_numpy(dtype=float)
@@ -108,21 +116,32 @@ def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
         if not len(bad):
             return pd.DataFrame(values, index=frame.index, columns=frame.columns)
         frame = frame.iloc[:, bad]  # of which the first is named
-    columns = {c: _numbers(frame[c]) for c in frame.columns}
+    columns = {c: _numbers(frame[c], decimal) for c in frame.columns}
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _numbers(column: pd.Series) -> pd.Series:
-    values = pd.to_numeric(column, errors="coerce").astype(float)
+def as_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
+    """Cells as floats, NaN where one is no number, as 1.5 is none where the point is a comma."""
+    if decimal != "." and not pd.api.types.is_numeric_dtype(column):
+        column = column.astype(object).map(
+            lambda cell: with_point(cell, decimal) if isinstance(cell, str) else cell
+        )
+    return pd.to_numeric(column, errors="coerce").astype(float)
+
+
+def _numbers(column: pd.Series, decimal: str) -> pd.Series:
+    values = as_numbers(column, decimal)
     bad = (values.isna() & column.notna()) | np.isinf(values)
     if bad.any():
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
         said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
-        with_comma = ", say --decimal , if that is its point" * is_number(str(first), ",")
+        other = "," if decimal == "." else "."
+        by_other = other in str(first) and is_number(str(first), other)
+        with_other = f", say --decimal {other} if that is its point" * by_other
         raise UserError(
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
-            f"column{with_comma}, or leave the cell empty."
+            f"column{with_other}, or leave the cell empty."
         )
     check_squares(values, f"column {column.name!r}")
     return values

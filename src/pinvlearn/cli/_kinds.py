@@ -35,8 +35,8 @@ OTHER_DATES = "dates that are not written as 2024-12-31"
 TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 """How else truth values are written that pandas reads as such."""
 
-_WHOLE = re.compile(r"[-+]?\d+")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[-+]?0\d+")
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|index|nr|row)$|[a-z](?:Id|ID)$")
 _OTHER_DATE = re.compile(
@@ -132,8 +132,12 @@ def kind_of_integers(name: str, whole: Sequence[int]) -> Kind:
 
 def is_number(cell: str, decimal: str = ".") -> bool:
     """Whether a cell is a finite number."""
-    plain = cell if decimal == "." else cell.replace(decimal, ".")
-    return _NUMBER.fullmatch(plain) is not None
+    return _NUMBER.fullmatch(with_point(cell, decimal)) is not None
+
+
+def with_point(cell: str, decimal: str) -> str:
+    """A cell as Python writes numbers; where a comma is the decimal point, a point is a comma."""
+    return cell if decimal == "." else cell.translate(str.maketrans(f"{decimal}.", f".{decimal}"))
 
 
 def is_code(cell: str) -> bool:

@@ -192,7 +192,7 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
     if names is None:
         if frame.shape[1] != width:
             raise UserError(f"the data has {frame.shape[1]} columns; the model needs {width}.")
-        return tidy(frame, frame.columns).to_numpy()
+        return tidy(frame, frame.columns, data.decimal).to_numpy()
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise UserError(
@@ -200,7 +200,7 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
             f"{listed(missing)}. Add them, or fit a model without them."
         )
     levels = _levels(model)
-    frame = tidy(frame[list(names)], set(names) - set(levels))
+    frame = tidy(frame[list(names)], set(names) - set(levels), data.decimal)
     _note_missing(frame, AS_FITTED, note)
     _note_unseen(frame, levels, note)
     return frame

@@ -1,7 +1,7 @@
 """Predictions for the rows of a table, with what belongs beside them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
                 "so too. Rename it, or leave it out."
             )
         ids = texts_of(data, there)
-        inputs = Data(recipe.prepared(data.X), data.y)
+        inputs = replace(data, X=recipe.prepared(data.X))
     elif beside.ids:
         raise UserError("--id names a column; sparse data has none.", USAGE)
     X = _model.inputs_for(model, inputs, note)
@@ -114,7 +114,7 @@ def _note_score(model: Any, target: str | None, data: Data, found: Any, note: No
         right = np.mean(labels.astype(str) == found.astype(str))
         note(f"accuracy {right:.4g} on {len(y)} rows, by {name}")
         return
-    truth = as_quantities(y)
+    truth = as_quantities(y, data.decimal)
     left = truth - found
     said = f"RMSE {np.sqrt(np.mean(left**2)):.4g}"
     if np.var(truth) > 0.0:

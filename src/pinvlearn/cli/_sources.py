@@ -104,6 +104,12 @@ class Source:
                 f"{self.name} holds NUL characters, which are no text in {encoding}. Say how it is "
                 "written with --encoding, such as utf-16, or take another copy."
             )
+        mark = re.match("\ufeff?(sep=.)[\r\n]", text.whole, re.IGNORECASE)
+        if mark is not None:
+            raise UserError(
+                f"{self.name} begins with {mark[1]!r}, which says the delimiter to spreadsheets "
+                "alone. Remove this line."
+            )
         return text
 
 
@@ -197,4 +203,4 @@ def delimiter(text: str, suffix: str, reading: Reading = AS_USUAL) -> str:
     order = (";", ",", "\t", "|") if reading.decimal == "," else (",", ";", "\t", "|")
     there = [mark for mark in order if mark in header]
     alike = [mark for mark in there if header.count(mark) == row.count(mark)]
-    return next(iter((*alike, *there)), ",")
+    return next(iter((*alike, *there)), order[0])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from pinvlearn.cli._data import OWN_TARGET, Data, check_squares, listed, read, texts_of
+from pinvlearn.cli._data import OWN_TARGET, Data, as_numbers, check_squares, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import (
     EXACT,
@@ -57,7 +57,7 @@ def learning_data(
         _check_numbers(y, target or OWN_TARGET, reading)
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
-    y = labels_of(data, y) if task == "classification" else as_quantities(y)
+    y = labels_of(data, y) if task == "classification" else as_quantities(y, data.decimal)
     return Learning(X, y, task, target or OWN_TARGET, data.source)
 
 
@@ -208,9 +208,9 @@ def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
     return np.char.strip(y.astype(str).to_numpy().astype(str))
 
 
-def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
+def as_quantities(y: pd.Series, decimal: str = ".") -> np.ndarray[Any, Any]:
     """The target as floats."""
-    values = pd.to_numeric(y, errors="coerce").to_numpy(dtype=float)
+    values = as_numbers(y, decimal).to_numpy(dtype=float)
     bad = ~np.isfinite(values)
     if bad.any():
         raise UserError(

@@ -158,10 +158,12 @@ class NewRows:
         """The rows for the model of a file."""
         learner = learner_of(fitted, path)
         table, y = split_target(data, target or target_of(fitted, data), note, least=1)
-        X = inputs_for(fitted, Data(recipe_of(fitted).prepared(table)), note)
+        X = inputs_for(fitted, replace(data, X=recipe_of(fitted).prepared(table)), note)
         classes = getattr(learner, "classes_", None)
-        y = as_quantities(y) if classes is None else labels_of(data, y, least=1, like=classes)
-        if classes is not None and classes.dtype.kind in "iu" and y.dtype.kind == "U":
+        if classes is None:
+            return cls(fitted, path, learner, X, as_quantities(y, data.decimal))
+        y = labels_of(data, y, least=1, like=classes)
+        if classes.dtype.kind in "iu" and y.dtype.kind == "U":
             y = _whole_numbers(y, classes, path)
         return cls(fitted, path, learner, X, y)
 

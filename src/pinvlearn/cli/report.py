@@ -1,6 +1,7 @@
 """``pinvlearn report``: what a saved model is worth on a file, as one HTML page."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -78,10 +79,10 @@ def report(
     else:
         wanted = target or _updating.target_of(fitted, rows)
         table, column = _target.split_target(rows, wanted, output.note)
-        X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
+        X = _model.inputs_for(fitted, replace(rows, X=recipe.prepared(table)), output.note)
         classes = getattr(learner_of(fitted), "classes_", None)
         y = (
-            _target.as_quantities(column)
+            _target.as_quantities(column, rows.decimal)
             if classes is None
             else _target.labels_of(rows, column, least=1, like=classes)
         )
