@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
@@ -217,6 +219,37 @@ def test_large_classes_beside_gaps_keep_their_digits() -> None:
     Path("t.csv").write_text("x,y\n" + rows + "41,\n", encoding="utf-8")
     ok("fit", "t.csv", "--target", "y", "--task", "classification", "--model", "linear", "-q")
     assert pinvlearn.load("model.skops").classes_.tolist() == [2**53, 2**53 + 1]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.int16()], ids=str)
+def test_integers_beside_gaps_keep_their_digits_in_parquet(kind) -> None:
+    large = 2**15 - 40 if kind.bit_width == 16 else 2**63 - 40
+    ids = [None if x == 5 else large + x for x in range(40)]
+    table = {"id": pa.array(ids, kind), "x": range(40), "y": [x // 20 for x in range(40)]}
+    pq.write_table(pa.table(table), "t.parquet")
+    ok("fit", "t.parquet", "--target", "y", "--id", "id", "--model", "linear", "-q")
+    said = ok("predict", "model.skops", "t.parquet", "-q").stdout.splitlines()[1:]
+    assert [line.split(",")[0] for line in said] == ["" if x is None else str(x) for x in ids]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([f"r{x}" for x in range(40)]),
+        pd.Index(range(40, 0, -1), name="number"),
+        pd.MultiIndex.from_product([range(8), range(5)], names=["one", "two"]),
+    ],
+    ids=["texts", "numbers", "levels"],
+)
+def test_an_index_that_pandas_stores_names_rows(index) -> None:
+    table = pd.DataFrame({"x": range(40), "y": np.arange(40) // 20})
+    table.set_axis(index).to_parquet("t.parquet")
+    result = ok("fit", "t.parquet", "--target", "y", "--model", "linear")
+    names = [name for name in index.names if name is not None]
+    assert ("left out: the index " + ", ".join(names) in result.stderr) == bool(names)
+    table.to_csv("t.csv", index=False)
+    found = [ok("predict", "model.skops", f"t.{end}", "-q").stdout for end in ("csv", "parquet")]
+    assert found[0] == found[1]
 
 
 def table_with(target) -> pd.DataFrame:

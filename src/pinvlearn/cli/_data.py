@@ -15,6 +15,8 @@ from zipfile import is_zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
@@ -210,13 +212,25 @@ def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
 
 
 def _read_parquet(where: Source, note: Note) -> Data:
-    return Data(parquet_frame(where))
+    frame = parquet_frame(where)
+    names = [str(name) for name in frame.index.names if name is not None]
+    if names:
+        note(f"left out: the index {listed(names)}; reset_index of pandas makes columns of it")
+    return Data(frame.reset_index(drop=True))
 
 
 def parquet_frame(where: Source) -> pd.DataFrame:
-    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds."""
-    frame = pd.read_parquet(where.opened())
+    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds.
+
+    Integers beside gaps stay integers: as floats large ones would lose digits.
+    """
+    table = pq.read_table(where.opened())
+    frame = table.to_pandas()
     frame.columns = [str(c) for c in frame.columns]
+    for kind, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_integer(kind.type) and column.null_count and kind.name in frame:
+            own = pd.UInt64Dtype() if pa.types.is_uint64(kind.type) else pd.Int64Dtype()
+            frame[kind.name] = column.to_pandas(types_mapper=lambda _, own=own: own).array
     for name in frame.columns if frame.columns.is_unique else ():
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
