@@ -290,6 +290,35 @@ def test_dates_in_another_order_than_those_of_the_fit_are_refused(frame) -> None
     assert "'02/13/2024', and the dates of the fit begin with the day" in message
 
 
+def test_an_order_that_the_fit_does_not_tell_is_told_by_the_dates(frame) -> None:
+    frame["when"] = np.resize(["2024-02-13", "2024-03-01"], ROWS)
+    fit(frame)
+
+    def predicted(*dates):
+        frame.assign(when=np.resize(dates, ROWS)).to_csv("new.csv", index=False)
+        return ok("predict", "model.skops", "new.csv", "--proba", "-q").stdout
+
+    assert predicted("13/02/2024", "01/03/2024") == predicted("2024-02-13", "2024-03-01")
+    frame.assign(when="01/03/2024").to_csv("new.csv", index=False)
+    assert "such as '01/03/2024', and none tells" in fails(1, "predict", "model.skops", "new.csv")
+
+
+@pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday"])
+def test_what_says_no_year_is_no_date(frame, cell) -> None:
+    """pandas takes the rest from the clock."""
+    frame["when"] = "2024-02-13"
+    frame.loc[0, "when"] = cell
+    frame.to_csv("t.csv", index=False)
+    message = fails(1, "fit", "t.csv", "--target", "kind", "--date", "when")
+    assert f"column 'when' does not hold dates only: '{cell}' says no year" in message
+
+
+def test_dates_far_away(frame) -> None:
+    frame["when"] = np.resize(["2024-02-13", "2024-03-01", "9999-12-31"], ROWS)
+    fit(frame)
+    assert "when" in pinvlearn.load("model.skops").feature_names_in_
+
+
 def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base) -> None:
     frame["kind"] = [f"{value:.3f}".replace(".", ",") for value in base]
     frame.to_csv("t.csv", index=False, sep=";")
