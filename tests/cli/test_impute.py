@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,15 @@ def test_to_other_formats() -> None:
     assert not frame.isna().any(axis=None)
 
 
+def test_names_with_quotes_and_marks_of_the_byte_order_stay() -> None:
+    text = "\n".join(['"say ""a""",b', *(f"{i},{2 * i}" for i in range(30)), "30,"])
+    Path("t.csv").write_text(text, encoding="utf-16")
+    ok("impute", "t.csv", "--out", "f.tsv")
+    frame = pd.read_csv("f.tsv", sep="\t", encoding="utf-16")  # refused without the mark
+    assert list(frame.columns) == ['say "a"', "b"]
+    assert "not used to fill others: say" in ok("impute", "f.tsv", "--id", 'say "a"').stderr
+
+
 # Parquet
 
 
@@ -224,6 +234,21 @@ def test_parquet_keeps_types_and_cells(arrow) -> None:
     assert "left missing: day (1, dates or times)" in result.stderr
     meta = pq.ParquetFile("f.parquet").metadata
     assert (meta.num_row_groups, meta.row_group(0).column(0).compression) == (3, "ZSTD")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.decimal128(2, 1), pa.decimal128(38, 18), pa.float16()], ids=str
+)
+def test_values_beyond_a_type_are_at_its_end(kind) -> None:
+    most = {2: 9.9, 38: 1e20}.get(getattr(kind, "precision", 16), 65504.0)
+    share = np.append(np.linspace(-0.9, 0.9, 59), 5.0)
+    column = pa.array([*[Decimal(str(round(most * x, 1))) for x in share[:-1]], None])
+    table = pa.table({"a": column.cast(pa.float64()).cast(kind), "b": 10.0 * share})
+    pq.write_table(table, "t.parquet")
+    ok("impute", "t.parquet", "--out", "f.parquet")
+    filled = pq.read_table("f.parquet").column("a")
+    assert filled.type == kind
+    assert float(filled[-1].as_py()) == pytest.approx(most)
 
 
 def test_parquet_to_csv(arrow) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -352,11 +353,13 @@ def _with_values(column: Any, mask: Any, values: list[Any]) -> Any:
 
 
 def _of_type(values: list[Any], kind: Any) -> Any:
+    """An array of a type, with values beyond its range at the end of that."""
     if pa.types.is_decimal(kind):
-        from decimal import Decimal
-
-        digits = Decimal(1).scaleb(-kind.scale)
-        return pa.array([Decimal(value).quantize(digits) for value in values], kind)
+        wide, last = Context(prec=100), Decimal(1).scaleb(-kind.scale)
+        most = wide.subtract(Decimal(1).scaleb(kind.precision - kind.scale), last)
+        near = (max(most.copy_negate(), min(most, Decimal(value))) for value in values)
+        return pa.array([value.quantize(last, context=wide) for value in near], kind)
     if pa.types.is_float16(kind):
-        return pa.array(np.array(values, dtype=np.float16), kind)
+        end = float(np.finfo(np.float16).max)
+        return pa.array(np.clip(np.array(values), -end, end).astype(np.float16), kind)
     return pa.array(values, kind)
