@@ -227,6 +227,10 @@ def test_decimal_commas_and_pipes(ratings):
     args = (*TRIPLETS, "--size", 2, "--decimal", ",", "--json")
     said = json.loads(ok("fit", "-", *args, input=text).stdout)
     assert said["entries"] == len(ratings)
+    ratings.to_parquet("r.parquet")
+    raw = Path("r.parquet").read_bytes()
+    said = json.loads(ok("fit", "-", *TRIPLETS, "--size", 2, "--json", input=raw).stdout)
+    assert said["entries"] == len(ratings)
 
 
 def test_a_model_of_python_knows_its_columns_by_other_names(ratings):

@@ -128,6 +128,18 @@ def test_from_a_pipe_to_a_pipe() -> None:
     assert ok("impute", "pipe", "--quiet").stdout == expected
 
 
+def test_a_pipe_is_read_once() -> None:
+    text = "\n".join(lines(GAPS))
+    ok("impute", "-", "--out", "f.csv", "--report", "page.html", input=text)
+    assert "missing cells filled" in Path("page.html").read_text(encoding="utf-8")
+    np.savez("t.npz", X=np.column_stack([BASE, np.where(BASE > 1.0, np.nan, 2 * BASE)]))
+    ok("impute", "t.npz", "--out", "g.csv")
+    assert (
+        ok("impute", "-", "-q", input=Path("t.npz").read_bytes()).stdout
+        == Path("g.csv").read_text()
+    )
+
+
 def test_marks_of_missing_values() -> None:
     text = "\n".join(lines(GAPS)).replace(",,", ",-999,")
     Path("t.csv").write_text(text)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pinvlearn._core.files import written_whole
 from pinvlearn.cli._columns import Recipe, recipe_of
-from pinvlearn.cli._data import READERS, as_numbers, listed, read, texts_of
+from pinvlearn.cli._data import READERS, as_numbers, listed, read_source, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import MISSING, as_text
 from pinvlearn.cli._output import Note
@@ -73,7 +73,7 @@ def _texts(
 ) -> pd.DataFrame:
     """Columns as texts, None where one is missing; lines with too many fields are left out."""
     if where.suffix not in (".csv", ".tsv"):
-        data = read(where.path, note, where.reading)
+        data = read_source(where, note)
         _check_names(wanted, data.frame().columns, named)
         wanted = [*wanted, *(name for name in welcome if name in data.frame().columns)]
         frame = texts_of(data, wanted)

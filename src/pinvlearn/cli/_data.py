@@ -73,7 +73,11 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
 
     A table without rows is refused unless `empty` allows it.
     """
-    where = source(path, READERS, reading)
+    return read_source(source(path, READERS, reading), note, empty=empty)
+
+
+def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
+    """The same of what was opened before: a pipe gives its bytes once."""
     try:
         data = READERS[where.suffix](where, note)
     except (ImportError, MemoryError, UserError):
