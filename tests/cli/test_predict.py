@@ -79,6 +79,22 @@ def test_a_model_of_several_targets(table, csv) -> None:
     assert "of one target" in fails(2, "predict", "two.skops", csv, "--interval", 0.9)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_dates_and_durations_of_a_machine_that_python_has_saved(ending) -> None:
+    frame = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=60, freq="31h", tz="UTC")})
+    frame["lasting"] = pd.to_timedelta(np.arange(60) % 7, unit="h")
+    frame.loc[3, "when"], frame.loc[4, "lasting"] = pd.NaT, pd.NaT
+    machine = pinvlearn.FeatureMachineRegressor(random_state=0).fit(frame, np.arange(60) % 7)
+    pinvlearn.save(machine, "m.skops")
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    ok("predict", "m.skops", f"t.{ending}", "--out", "p.csv")
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], machine.predict(frame))
+    frame.assign(lasting="long").to_csv("t.csv", index=False)
+    message = fails(1, "predict", "m.skops", "t.csv")
+    assert "column 'lasting' does not hold durations only" in message
+
+
 def test_a_machine_that_python_has_saved(table, csv) -> None:
     rows = table[["a", "colour", "flag"]]
     machine = pinvlearn.FeatureMachineClassifier(max_rounds=0, random_state=0)
