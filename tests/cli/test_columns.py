@@ -125,6 +125,23 @@ def test_how_gaps_are_filled_is_said(frame) -> None:
     assert "with the median of their column, categories" in said
 
 
+def test_marks_of_gaps_are_such_in_every_format(frame) -> None:
+    frame["n"] = np.arange(ROWS) % 5
+    frame.loc[:9, "a"], frame.loc[:5, "n"], frame.loc[7, "kind"] = -999.0, -999, "unknown"
+    marks = ("--missing", "-999", "--missing", "unknown")
+    fit(frame, *marks)
+    expected = ok("predict", "model.skops", "t.csv", "--proba", "-q").stdout
+    frame.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "kind", *SMALL, *marks).stderr
+    assert "1 of 120 rows have no target" in said
+    assert "a (9), n (6)" in said
+    assert ok("predict", "model.skops", "t.parquet", "--proba", "-q").stdout == expected
+    parts = {"X": frame[["a", "n"]].to_numpy(), "y": frame["kind"].to_numpy(dtype=str)}
+    np.savez("t.npz", **parts, feature_names=["a", "n"])
+    assert "1 of 120 rows have no target" in ok("fit", "t.npz", *SMALL, *marks).stderr
+    assert ok("predict", "model.skops", "t.npz", "--proba", "-q").stdout == expected
+
+
 def test_unseen_levels_are_said(frame) -> None:
     frame["colour"] = np.where(np.arange(ROWS) % 2, "red", "blue")
     fit(frame)

@@ -147,6 +147,23 @@ def test_marks_of_missing_values() -> None:
     said = ok("impute", "t.csv", "--out", "f.csv", "--missing", "-999").stderr
     assert "4 of 4 missing cells filled" in said
     assert "-999" not in Path("f.csv").read_text()
+    Path("t.csv").write_text(text.replace("-999", "-999.00"))
+    said = ok("impute", "t.csv", "--out", "f.csv", "--missing", "-999").stderr
+    assert "4 of 4 missing cells filled" in said
+
+
+def test_marks_of_missing_values_in_parquet() -> None:
+    frame = pd.DataFrame({"a": BASE, "n": (3 * BASE).round().astype(int), "kind": BASE > 0})
+    frame["kind"] = np.where(frame["kind"], "x", "y")
+    frame.loc[1, "a"], frame.loc[2, "n"], frame.loc[3, "kind"] = -999.0, -999, "unknown"
+    frame.to_parquet("t.parquet")
+    marks = ("--missing", "-999", "--missing", "unknown")
+    said = ok("impute", "t.parquet", "--out", "f.parquet", *marks).stderr
+    assert "3 of 3 missing cells filled" in said
+    filled = pd.read_parquet("f.parquet")
+    assert filled["a"].min() > -9.0
+    assert filled["n"].min() > -99
+    assert set(filled["kind"]) == {"x", "y"}
 
 
 def test_columns_that_the_user_speaks_for() -> None:

@@ -22,7 +22,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import as_level, is_number, with_point
+from pinvlearn.cli._kinds import Marks, as_level, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -92,7 +92,27 @@ def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
         raise UserError(f"{where.name} has several columns called {twice!r}. Rename all but one.")
     if data.X.shape[0] == 0 and not empty:
         raise no_rows(where.name)
+    if where.reading.missing and where.suffix not in (".csv", ".tsv"):  # read so already
+        data = _without(data, Marks.of(where.reading.missing))
     return replace(data, source=where)
+
+
+def _without(data: Data, marks: Marks) -> Data:
+    """Data in which marks of missing values are such."""
+    X, y = data.X, data.y
+    if isinstance(X, pd.DataFrame):
+        X = pd.DataFrame({name: _masked(X[name], marks) for name in X.columns}, index=X.index)
+    if y is not None and not sparse.issparse(y):
+        y = _masked(pd.Series(y), marks)
+    return replace(data, X=X, y=y)
+
+
+def _masked(column: pd.Series, marks: Marks) -> pd.Series:
+    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    bad = column.isin(marks.numbers if number else marks.texts)
+    if column.dtype.kind in "iu" and bad.any():
+        column = column.astype("UInt64" if column.dtype.kind == "u" else "Int64")
+    return column.mask(bad) if bad.any() else column
 
 
 def tidy(

@@ -18,6 +18,7 @@ from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
     Kind,
+    Marks,
     kind_of_integers,
     kind_of_levels,
     kind_of_texts,
@@ -113,15 +114,14 @@ def fill(
 def impute_text(source: Source, out: Path | None, wish: Wish, note: Note) -> int:
     """Fill the gaps of delimited text; returns the number of rows."""
     sheet = read_sheet(source)
-    missing = MISSING | set(source.reading.missing)
+    decimal, marks = source.reading.decimal, Marks.of(source.reading.missing)
     texts = [
-        [None if cell is None or cell in missing else cell for cell in sheet.column(at)]
+        [None if cell in MISSING or marks.has(cell, decimal) else cell for cell in sheet.column(at)]
         for at in range(len(sheet.names))
     ]
     short = [row for row in range(len(sheet)) if sheet.width(row) < len(sheet.names)]
     if short:
         note(f"{len(short)} lines are short and stay so, first line {sheet.line(short[0])}")
-    decimal = source.reading.decimal
     check_columns("--id", wish.left, sheet.names)
     check_columns("--categorical", wish.categories, sheet.names)
     kinds = [
@@ -157,14 +157,15 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
         raise UserError(
             f"{source.name} could not be read as parquet: {sentence(error)}. {CHECK}"
         ) from error
-    masks = [_missing(column) for column in table.columns]
+    marks = Marks.of(source.reading.missing)
+    masks = [_missing(column, marks) for column in table.columns]
     gaps = [np.flatnonzero(mask).tolist() for mask in masks]
     check_columns("--id", wish.left, table.column_names)
     check_columns("--categorical", wish.categories, table.column_names)
     kinds = []
-    for name, own, rows in zip(table.column_names, table.columns, gaps, strict=True):
-        known = own.drop_null()
-        kind = _kind_of_arrow(name, known, rows, len(table))
+    for name, own, mask in zip(table.column_names, table.columns, masks, strict=True):
+        known = own.filter(pa.array(~mask))
+        kind = _kind_of_arrow(name, known)
         asked = name in wish.categories
         kinds.append(_asked(name, kind, known.to_pylist() if asked else (), wish))
 
@@ -297,19 +298,22 @@ def _as_table(
     return pa.Table.from_arrays(arrays, names=sheet.names)
 
 
-def _missing(column: Any) -> Any:
-    """Where a column of Arrow is null, or NaN."""
+def _missing(column: Any, marks: Marks) -> Any:
+    """Where a column of Arrow is null, NaN, or a mark of a gap."""
     null = column.is_null(nan_is_null=pa.types.is_floating(column.type))
-    return null.to_numpy(zero_copy_only=False) if hasattr(null, "to_numpy") else np.asarray(null)
+    mask = np.array(null.to_numpy(zero_copy_only=False), dtype=bool)
+    if marks.texts:
+        mask |= np.array([marks.has(cell) for cell in column.to_pylist()], dtype=bool)
+    return mask
 
 
-def _kind_of_arrow(name: str, known: Any, gaps: list[int], rows: int) -> Kind:
+def _kind_of_arrow(name: str, known: Any) -> Kind:
     """What a column of Arrow holds, from its type and what is known of it."""
     kind = known.type
-    if len(gaps) == rows or pa.types.is_null(kind):
+    if not len(known):
         return Kind("empty", "no value at all")
     if pa.types.is_floating(kind):
-        finite = np.isfinite(known.to_numpy()[~np.isnan(known.to_numpy())]).all()
+        finite = np.isfinite(known.to_numpy()).all()
         return Kind("number") if finite else Kind("text", "infinite values")
     if pa.types.is_decimal(kind):
         return Kind("number", decimals=kind.scale)
@@ -330,12 +334,13 @@ def _is_view(kind: Any) -> bool:
 
 
 def _from_arrow(column: Any, kind: Kind, mask: Any) -> pd.Series:
-    values = column.to_pylist()
+    pairs = zip(column.to_pylist(), mask, strict=True)
+    values = [None if gap else value for value, gap in pairs]
     if kind.word == "category":
         return pd.Series(pd.Categorical(values))
     if kind.word == "integer":
         return pd.Series(values, dtype="Int64")
-    floats = [np.nan if gap else float(value) for value, gap in zip(values, mask, strict=True)]
+    floats = [np.nan if value is None else float(value) for value in values]
     return pd.Series(floats, dtype="float64")
 
 

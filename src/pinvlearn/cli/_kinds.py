@@ -1,9 +1,10 @@
 """What a column of a table holds, told from its cells, and why."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,30 @@ class Kind:
     why: str = ""
     decimals: int | None = None
     remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a user says stands for a missing value: texts, and numbers in any writing or type."""
+
+    texts: frozenset[str]
+    numbers: frozenset[float]
+
+    @classmethod
+    def of(cls, given: Iterable[str]) -> "Marks":
+        """The marks of an option."""
+        texts = frozenset(given)
+        return cls(texts, frozenset(float(mark) for mark in texts if is_number(mark)))
+
+    def has(self, cell: Any, decimal: str = ".") -> bool:
+        """Whether a cell is one: -999.0 is where -999 is."""
+        if isinstance(cell, str):
+            number = bool(self.numbers) and is_number(cell, decimal)
+            return cell in self.texts or (
+                number and float(with_point(cell, decimal)) in self.numbers
+            )
+        number = isinstance(cell, int | float | Decimal) and not isinstance(cell, bool)
+        return number and cell in self.numbers
 
 
 def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") -> Kind:
