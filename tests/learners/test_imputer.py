@@ -375,6 +375,11 @@ def test_later_categories_lack_a_level(mixed):
     assert model.transform(new)["side"].tolist() == ["right", "left", "left"]
 
 
+def test_a_category_alone_is_filled_with_its_commonest_level():
+    frame = pd.DataFrame({"side": ["left", "right", "right", None, "right"] * 4})
+    assert SVDImputer(random_state=0).fit_transform(frame)["side"][3::5].tolist() == ["right"] * 4
+
+
 def test_an_array_in_place_of_a_mixed_frame(mixed):
     model = SVDImputer(random_state=0).fit(with_gaps(mixed))
     with pytest.raises(TypeError, match="X is a ndarray; this imputer was fitted to a frame"):

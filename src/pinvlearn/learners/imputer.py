@@ -303,7 +303,10 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         models: list[Any] = []
         for column in self.columns_ or ():
             gaps = np.isnan(inputs[:, column.start]) if column.stop > column.start else np.zeros(0)
-            if column.kind != "category" or len(column.levels) < 2 or not gaps.any():
+            alone = (
+                column.stop - column.start == inputs.shape[1]
+            )  # and the commonest level likeliest
+            if alone or column.kind != "category" or len(column.levels) < 2 or not gaps.any():
                 models.append(None)
                 continue
             there = ~gaps.astype(bool)
