@@ -182,6 +182,15 @@ def test_one_text_among_numbers_is_pointed_out() -> None:
     assert "price (1, numbers but for one cell 'n/k')" in said
 
 
+def test_a_number_beyond_all_floats_is_pointed_out() -> None:
+    rows = lines(GAPS)
+    cells = rows[8].split(",")
+    rows[8] = ",".join([*cells[:3], "1e999", *cells[4:]])
+    Path("t.csv").write_text("\n".join(rows))
+    said = ok("impute", "t.csv", "--out", "f.csv").stderr
+    assert "left missing: count (1, numbers but for one cell '1e999')" in said
+
+
 def test_short_and_long_lines() -> None:
     rows = lines(GAPS)
     rows[20] = rows[20].rsplit(",", 3)[0]

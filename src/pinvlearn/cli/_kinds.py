@@ -1,5 +1,6 @@
 """What a column of a table holds, told from its cells, and why."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -157,7 +158,8 @@ def kind_of_integers(name: str, whole: Sequence[int]) -> Kind:
 
 def is_number(cell: str, decimal: str = ".") -> bool:
     """Whether a cell is a finite number."""
-    return _NUMBER.fullmatch(with_point(cell, decimal)) is not None
+    plain = with_point(cell, decimal)
+    return _NUMBER.fullmatch(plain) is not None and math.isfinite(float(plain))
 
 
 def with_point(cell: str, decimal: str) -> str:
