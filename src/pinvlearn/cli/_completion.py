@@ -14,7 +14,7 @@ from pinvlearn._core.files import written_whole
 from pinvlearn.cli._columns import Recipe, recipe_of
 from pinvlearn.cli._data import READERS, as_numbers, listed, read_source, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
-from pinvlearn.cli._kinds import MISSING, as_text
+from pinvlearn.cli._kinds import MISSING, Marks, as_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
 from pinvlearn.cli._text import opened_text, table
@@ -97,7 +97,9 @@ def _texts(
     if malformed:
         note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
     frame = frame[list(wanted)].apply(lambda column: column.str.strip())
-    return frame.where(~frame.isin([*MISSING, *where.reading.missing]) & frame.notna(), None)
+    marks, decimal = Marks.of(where.reading.missing), where.reading.decimal
+    gaps = frame.isin(list(MISSING)) | frame.map(lambda cell: marks.has(cell, decimal))
+    return frame.where(~gaps & frame.notna(), None)
 
 
 def _check_quotes(name: str, text: str, mark: str) -> None:
