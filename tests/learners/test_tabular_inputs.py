@@ -264,6 +264,17 @@ def test_gaps_and_durations_of_an_array_of_objects():
     np.testing.assert_array_equal(inputs.transform(table.to_numpy()), expected)
 
 
+def test_periods_are_dates():
+    months = pd.Series(pd.period_range("2020-01", periods=40, freq="M"))
+    months[3] = pd.NaT
+    table = pd.DataFrame({"month": months})
+    inputs = TabularInputs().fit(table)
+    assert inputs.kinds_ == ["date"]
+    dates = pd.DataFrame({"month": months.dt.to_timestamp()})
+    np.testing.assert_array_equal(inputs.transform(table), TabularInputs().fit_transform(dates))
+    np.testing.assert_array_equal(inputs.transform(dates), inputs.transform(table))
+
+
 def test_levels_of_single_precision_are_those_of_double():
     table = pd.DataFrame({"share": np.array([0.1, 0.2, 0.7] * 5)})
     inputs = TabularInputs(categorical_features=["share"]).fit(table)

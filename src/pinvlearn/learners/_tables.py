@@ -124,7 +124,7 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
     if code == "O":
         if len(known) == 0 or all(map(_is_number, known)):
             return NUMBER
-        if all(isinstance(value, datetime.date) for value in known):
+        if all(isinstance(value, datetime.date) or _is_period(value) for value in known):
             return DATE
         if all(isinstance(value, TIMEDELTAS) for value in known):
             return DURATION
@@ -148,6 +148,11 @@ def _are_numbers(texts: Any) -> bool:
 def _is_number(value: Any) -> bool:
     number = isinstance(value, numbers.Real | decimal.Decimal)
     return number and not isinstance(value, bool | np.bool_)
+
+
+def _is_period(value: Any) -> bool:
+    """Whether it is a month, quarter or the like of pandas."""
+    return type(value).__name__ == "Period" and hasattr(value, "start_time")
 
 
 def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str | None]) -> list[Column]:
@@ -246,9 +251,14 @@ def _dates(column: RawColumn) -> Any:
 
 
 def _moment(value: Any) -> np.datetime64:
-    """A date, or text that says one as ISO 8601 does; of a time zone, that of Greenwich."""
+    """A date, or text that says one as ISO 8601 does; of a time zone, that of Greenwich.
+
+    Of a period it is the time at which that begins.
+    """
     if isinstance(value, str):  # to NumPy "3" is a year
         value = datetime.datetime.fromisoformat(value)
+    if _is_period(value):
+        value = value.start_time
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     return np.datetime64(value)

@@ -36,8 +36,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     training rows below it, which is in (0, 1) and the same for any rising function of the column.
     Both are then given mean 0 and variance 1.  A column of two values is put at -1 and 1.
     Categories, texts and truth values become indicators, those of rare levels one together.  Dates
-    become days since 1970, month, day, weekday and hour.  A missing number is the median, beside an
-    indicator of its own; a missing category is a level.  A column with one value is left out.
+    become days since 1970, month, day, weekday and hour, periods of pandas those of their start.
+    A missing number is the median, beside an indicator of its own; a missing category is a level.
+    A column with one value is left out.
 
     Nothing depends on the targets.
 
@@ -87,7 +88,8 @@ class TabularInputs(TransformerMixin, BaseEstimator):
 
     An unseen level is taken as a rare one, or as none where no level was rare; 0 and 1 are the
     levels of a column of truth values.  Texts in a column of dates are read as ISO 8601.  A gap in
-    a column that had none is filled and not indicated.  Infinity is refused.
+    a column that had none is filled and not indicated.  Infinity is refused.  A column that was
+    left out may hold anything later.
 
     Deviations from RealMLP's scaling [HMW24]: the rank is there as well, and both copies are
     standardised.
