@@ -274,8 +274,13 @@ def test_parquet_keeps_types_and_cells(arrow) -> None:
     assert (meta.num_row_groups, meta.row_group(0).column(0).compression) == (3, "ZSTD")
 
 
+OLD = pytest.mark.skipif(pa.__version__ < "20", reason="pyarrow could not replace such numbers")
+
+
 @pytest.mark.parametrize(
-    "kind", [pa.decimal128(2, 1), pa.decimal128(38, 18), pa.float16()], ids=str
+    "kind",
+    [pa.decimal128(2, 1), pa.decimal128(38, 18), pytest.param(pa.float16(), marks=OLD)],
+    ids=str,
 )
 def test_values_beyond_a_type_are_at_its_end(kind) -> None:
     most = {2: 9.9, 38: 1e20}.get(getattr(kind, "precision", 16), 65504.0)
