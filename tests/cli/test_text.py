@@ -47,6 +47,23 @@ def test_names_may_hold_other_marks(text, mark):
     assert frame["b"].tolist() == [2, 4]
 
 
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
+def test_names_may_have_several_lines(text, mark, start):
+    path = text(f'{start}"size\nin ""m"""{mark}b\n', [f"1{mark}2", f"3{mark}4"])
+    frame = read(path, print).X
+    assert list(frame.columns) == ['size\nin "m"', "b"]
+    assert frame["b"].tolist() == [2, 4]
+    assert ok("impute", path, "-q").stdout == path.read_text(encoding="utf-8")
+
+
+def test_a_mark_of_inches_is_no_quote(text):
+    rows = [f'{i} 5";{i}' for i in range(30)]
+    frame = read(text('disk 5";b\n', rows), print).X
+    assert list(frame.columns) == ['disk 5"', "b"]
+    assert frame["b"].tolist() == list(range(30))
+
+
 def test_decimal_commas_in_one_column_separate_nothing(text):
     frame = read(text("a\n", ["1,5", "2,25"]), print, Reading(decimal=",")).X
     assert frame["a"].tolist() == [1.5, 2.25]
