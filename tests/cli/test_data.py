@@ -232,6 +232,19 @@ def test_integers_beside_gaps_keep_their_digits_in_parquet(kind) -> None:
     assert [line.split(",")[0] for line in said] == ["" if x is None else str(x) for x in ids]
 
 
+@pytest.mark.parametrize("gap", [None, 5])
+def test_truth_values_of_parquet_are_those_of_text(table, gap) -> None:
+    table["flag"] = table["flag"].astype("boolean")
+    table.loc[[] if gap is None else [gap], "flag"] = pd.NA
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    found = []
+    for file in ("t.csv", "t.parquet"):
+        ok("fit", file, "--target", "kind", *SMALL, "-q")
+        found.append(ok("predict", "model.skops", file, "--proba", "-q").stdout)
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "index",
     [

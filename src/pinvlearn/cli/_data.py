@@ -258,6 +258,8 @@ def parquet_frame(where: Source) -> pd.DataFrame:
     for name in frame.columns if frame.columns.is_unique else ():
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
+        if isinstance(frame[name].dtype, pd.BooleanDtype):  # beside gaps a category, as in text
+            frame[name] = frame[name].astype(object if frame[name].hasnans else bool)
         known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
         if len(known) and all(isinstance(cell, Decimal) for cell in known):
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
