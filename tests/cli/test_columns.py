@@ -391,12 +391,14 @@ def test_a_first_line_of_values_is_said() -> None:
     ("options", "message"),
     [
         (("--drop", "b"), "--drop: there is no column 'b'; there are a"),
-        (("--id", "kind"), "--id: there is no column 'kind'; there are a"),
+        (("--id", "kind"), "--id: 'kind' is the target"),
+        (("--id", "prediction"), "predictions have a column 'prediction' of their own"),
         (("--categorical", "b"), "--categorical: there is no column"),
         (("--date", "b"), "--date: there is no column"),
     ],
 )
 def test_columns_that_are_not_there(frame, options, message) -> None:
+    frame = frame.assign(prediction=frame["a"]) if "prediction" in options else frame
     frame.to_csv("t.csv", index=False)
     assert message in fails(2, "fit", "t.csv", "--target", "kind", *options)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pinvlearn.cli._data import as_numbers, listed
-from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
     OTHER_DATES,
@@ -33,6 +33,9 @@ _IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)
 _YEAR = re.compile(r"\d{4}|\d\d?[-/. ]\w+[-/. ]\d\d|\w+[-/. ]\d\d?[-/., ]+\d\d")
 """What a date has that says its year."""
 
+PREDICTION = "prediction"
+"""What the column of predictions is called."""
+
 NO_COLUMN = "it has no name and counts the rows"
 """Why an index is left out."""
 
@@ -50,14 +53,22 @@ class Wish:
     dates: Sequence[str] = ()
 
     def check(self, there: Sequence[str], target: str | None) -> None:
-        """Refuse columns that are not there, or are the target."""
+        """Refuse columns that are not there, are the target, or could not stand in predictions."""
         for option, names in (
             ("--drop", self.drop),
             ("--id", self.ids),
             ("--categorical", self.categorical),
             ("--date", self.dates),
         ):
-            check_columns(option, names, [name for name in there if name != target])
+            if target in names:
+                raise UserError(f"{option}: {target!r} is the target. Name another column.", USAGE)
+            check_columns(option, names, there)
+        if PREDICTION in self.ids:
+            raise UserError(
+                f"--id: predictions have a column {PREDICTION!r} of their own. Rename this one, or "
+                "leave it out with --drop.",
+                USAGE,
+            )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 
 from pinvlearn.cli import _labels, _model
-from pinvlearn.cli._columns import recipe_of
+from pinvlearn.cli._columns import PREDICTION, recipe_of
 from pinvlearn.cli._data import OWN_TARGET, Data, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_columns
@@ -76,10 +76,10 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
     if outputs.ndim == 2:  # of a model that Python has saved
         if beside.proba or beside.interval is not None:
             raise UserError("--proba and --interval are for models of one target.", USAGE)
-        names = [f"prediction_{target}" for target in range(outputs.shape[1])]
+        names = [f"{PREDICTION}_{target}" for target in range(outputs.shape[1])]
         return pd.concat([ids, pd.DataFrame(outputs, columns=names)], axis=1)
-    found = pd.DataFrame({"prediction": outputs})
-    _note_score(model, recipe.target, data, found["prediction"].to_numpy(), note)
+    found = pd.DataFrame({PREDICTION: outputs})
+    _note_score(model, recipe.target, data, found[PREDICTION].to_numpy(), note)
     if beside.interval is not None:
         found["low"], found["high"] = _learner(model).predict_interval(
             _before_learner(model, X), beside.interval
@@ -91,7 +91,7 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
 
 def _names(model: Any, beside: Beside) -> list[str]:
     """Of the columns of predictions."""
-    names = ["prediction"]
+    names = [PREDICTION]
     names += ["low", "high"] if beside.interval is not None else []
     return names + ([f"p_{label}" for label in model.classes_] if beside.proba else [])
 
