@@ -82,6 +82,13 @@ def test_decimals_of_parquet_are_numbers(frame, base) -> None:
     assert "lacks 2 of 480 numbers" in fails(1, "svd", "t.parquet", "--rank", 1)
 
 
+def test_half_precision_beside_gaps(frame) -> None:
+    frame["a"] = frame["a"].astype(np.float16).mask(frame.index == 3)
+    frame.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "kind", *SMALL).stderr
+    assert "overflow" not in said
+
+
 def test_cells_of_several_values_are_left_out_and_said(frame) -> None:
     """NumPy's words about truth values used to be all that was said."""
     frame["tags"], frame["more"] = [[1, 2]] * ROWS, [{"a": 1}] * ROWS

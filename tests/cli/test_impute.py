@@ -274,7 +274,17 @@ def test_parquet_keeps_types_and_cells(arrow) -> None:
     assert (meta.num_row_groups, meta.row_group(0).column(0).compression) == (3, "ZSTD")
 
 
-OLD = pytest.mark.skipif(pa.__version__ < "20", reason="pyarrow could not replace such numbers")
+OLD = pytest.mark.skipif(pa.__version__ < "20", reason="pyarrow could not do that")
+
+
+@OLD
+def test_texts_that_are_stored_as_views() -> None:
+    kind = [None if i == 9 else "x" if b > 0 else "y" for i, b in enumerate(BASE)]
+    pq.write_table(pa.table({"price": BASE, "kind": pa.array(kind, pa.string_view())}), "t.parquet")
+    ok("impute", "t.parquet", "--out", "f.parquet")
+    filled = pq.read_table("f.parquet").column("kind")
+    assert filled.type == pa.string_view()
+    assert filled[9].as_py() == ("x" if BASE[9] > 0 else "y")
 
 
 @pytest.mark.parametrize(

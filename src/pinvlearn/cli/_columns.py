@@ -195,7 +195,8 @@ def _integers_with_gaps(column: pd.Series) -> bool:
     """Whether floats are so for want of another way to write a gap."""
     if not pd.api.types.is_float_dtype(column) or not column.hasnans:
         return False
-    return bool((column.isna() | ((column % 1 == 0) & (column.abs() < 2**63))).all())
+    known = column.dropna().astype(float)  # 2^63 is beyond half precision
+    return bool(((known % 1 == 0) & (known.abs() < 2**63)).all())
 
 
 def _holds_dates(known: pd.Series) -> bool:

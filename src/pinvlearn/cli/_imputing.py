@@ -164,7 +164,7 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
     check_columns("--categorical", wish.categories, table.column_names)
     kinds = []
     for name, own, mask in zip(table.column_names, table.columns, masks, strict=True):
-        known = own.filter(pa.array(~mask))
+        known = _without_views(own).filter(pa.array(~mask))
         kind = _kind_of_arrow(name, known)
         asked = name in wish.categories
         kinds.append(_asked(name, kind, known.to_pylist() if asked else (), wish))
@@ -324,13 +324,14 @@ def _kind_of_arrow(name: str, known: Any) -> Kind:
     levels = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_boolean(kind):
         return Kind("category")
-    if pa.types.is_string(levels) or pa.types.is_large_string(levels) or _is_view(levels):
+    if pa.types.is_string(levels) or pa.types.is_large_string(levels):
         return kind_of_levels(known.to_pylist())
     return Kind("text", f"values of the type {kind}")
 
 
-def _is_view(kind: Any) -> bool:
-    return bool(pa.types.is_string_view(kind))
+def _without_views(column: Any) -> Any:
+    """Texts that are stored as views as plain ones, which Arrow can filter and replace."""
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def _from_arrow(column: Any, kind: Kind, mask: Any) -> pd.Series:
@@ -348,8 +349,9 @@ def _with_values(column: Any, mask: Any, values: list[Any]) -> Any:
     """A column of Arrow with its missing cells replaced, of the same type."""
     kind = column.type
     if not pa.types.is_dictionary(kind):
-        whole = column.combine_chunks()
-        return pc.replace_with_mask(whole, pa.array(mask), _of_type(values, kind))
+        whole = _without_views(column).combine_chunks()
+        new = pc.replace_with_mask(whole, pa.array(mask), _of_type(values, whole.type))
+        return new.cast(kind) if pa.types.is_string_view(kind) else new
     whole = column.unify_dictionaries().combine_chunks()
     place = {level: at for at, level in enumerate(whole.dictionary.to_pylist())}
     codes = pa.array([place[value] for value in values], whole.indices.type)
