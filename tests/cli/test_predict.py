@@ -123,6 +123,40 @@ def test_no_rows_no_predictions(csv, model) -> None:
     assert ok("predict", model, "none.csv", "--proba").stdout == "prediction,p_high,p_low\n"
 
 
+@pytest.mark.parametrize("cell", ["TBD", "inf", "1e200"])
+def test_a_target_that_is_no_number_is_not_scored(csv, table, cell) -> None:
+    ok("fit", csv, "--target", "amount", *SMALL, "-q")
+    new = table.head(4).astype({"amount": object})
+    new.loc[1, "amount"] = cell
+    new.to_csv("new.csv", index=False)
+    result = ok("predict", "model.skops", "new.csv")
+    assert len(result.stdout.split()) == 5
+    assert "1 of 4 rows are not scored" in result.stderr
+    assert "on 3 rows, by the target 'amount'" in result.stderr
+
+
+def test_dates_are_no_numbers(csv, table) -> None:
+    ok("fit", csv, "--target", "amount", *SMALL, "-q")
+    when = pd.Timestamp("2024-01-01")
+    table.assign(amount=when).to_parquet("new.parquet")
+    result = ok("predict", "model.skops", "new.parquet")
+    assert "120 of 120 rows are not scored" in result.stderr
+    assert "RMSE" not in result.stderr
+    table.assign(a=when).to_parquet("new.parquet")
+    message = fails(1, "predict", "model.skops", "new.parquet")
+    assert "column 'a' holds '2024-01-01 00:00:00', where a finite number" in message
+
+
+def test_one_odd_class_does_not_spoil_the_score() -> None:
+    rows = pd.DataFrame({"x": range(40), "y": np.arange(40) // 20})
+    rows.to_csv("t.csv", index=False)
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "-q")
+    rows = rows.astype({"y": object})
+    rows.loc[3, "y"] = 0.5
+    rows.to_csv("t.csv", index=False)
+    assert "accuracy 0.975 on 40 rows" in ok("predict", "model.skops", "t.csv").stderr
+
+
 def test_the_score_is_said_where_the_target_is_there(table, csv, model) -> None:
     predicted = np.array(ok("predict", model, csv, "--quiet").stdout.split()[1:])
     right = np.mean(predicted == table["kind"])

@@ -152,6 +152,8 @@ def as_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
         column = column.astype(object).map(
             lambda cell: with_point(cell, decimal) if isinstance(cell, str) else cell
         )
+    if pd.api.types.is_datetime64_any_dtype(column):  # pandas would count ticks
+        return pd.Series(np.nan, index=column.index, name=column.name)
     return pd.to_numeric(column, errors="coerce").astype(float)
 
 

@@ -10,11 +10,11 @@ from scipy import sparse
 
 from pinvlearn.cli import _labels, _model
 from pinvlearn.cli._columns import PREDICTION, recipe_of
-from pinvlearn.cli._data import OWN_TARGET, Data, texts_of
+from pinvlearn.cli._data import LARGEST, OWN_TARGET, Data, as_numbers, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_columns
 from pinvlearn.cli._output import Note
-from pinvlearn.cli._target import as_quantities, labels_of
+from pinvlearn.cli._target import labels_of
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,21 @@ def _note_score(model: Any, target: str | None, data: Data, found: Any, note: No
         right = np.mean(labels.astype(str) == found.astype(str))
         note(f"accuracy {right:.4g} on {len(y)} rows, by {name}")
         return
-    truth = as_quantities(y, data.decimal)
-    left = truth - found
+    truth = as_numbers(y, data.decimal).to_numpy(dtype=float)
+    usable = np.abs(truth) <= LARGEST
+    if not usable.all():
+        note(
+            f"{(~usable).sum()} of {len(y)} rows are not scored, as {name} holds no number there, "
+            f"first '{y[~usable].iloc[0]}'"
+        )
+    if not usable.any():
+        return
+    truth = truth[usable]
+    left = truth - found[usable]
     said = f"RMSE {np.sqrt(np.mean(left**2)):.4g}"
     if np.var(truth) > 0.0:
         said += f", R² {1.0 - np.mean(left**2) / np.var(truth):.4g}"
-    note(f"{said} on {len(y)} rows, by {name}")
+    note(f"{said} on {len(truth)} rows, by {name}")
 
 
 def _learner(model: Any) -> Any:

@@ -159,9 +159,8 @@ def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[A
     With the classes of a model as `like`, strings where those are strings, and written as those.
     """
     labels = None if _are_texts(like) else _whole_numbers(y)
-    labels = _texts(y) if labels is None else labels
-    if _are_texts(like):
-        labels = _as_known(labels, like)
+    if labels is None:
+        labels = _texts(y) if like is None else _as_known(_texts(y), like.astype(str).tolist())
     if len(np.unique(labels)) < least:
         raise UserError(
             f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
@@ -174,10 +173,10 @@ def _are_texts(classes: Any) -> bool:
     return classes is not None and all(isinstance(label, str) for label in classes.tolist())
 
 
-def _as_known(labels: np.ndarray[Any, Any], classes: Any) -> np.ndarray[Any, Any]:
+def _as_known(labels: np.ndarray[Any, Any], classes: list[str]) -> np.ndarray[Any, Any]:
     """Labels as the classes of a model are written: 1 as 1.0, true as TRUE, if one is that."""
-    written = {_meant(label): label for label in classes.tolist()}
-    written |= {label: label for label in classes.tolist()}
+    written = {_meant(label): label for label in classes}
+    written |= {label: label for label in classes}
     found = {
         label: written.get(label, written.get(_meant(label), as_level(label)))
         for label in np.unique(labels).tolist()
