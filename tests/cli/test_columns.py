@@ -345,6 +345,17 @@ def test_dates_far_away(frame) -> None:
     assert "when" in pinvlearn.load("model.skops").feature_names_in_
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_target_of_dates_is_no_set_of_classes(frame, ending) -> None:
+    frame["kind"] = pd.date_range("2024-01-01", periods=ROWS)
+    frame.to_parquet("t.parquet")
+    frame.to_csv("t.csv", index=False)
+    message = fails(2, "fit", f"t.{ending}", "--target", "kind")
+    assert "the target 'kind' holds dates" in message
+    message = fails(2, "fit", f"t.{ending}", "--target", "kind", "--task", "regression")
+    assert "regression needs finite numbers" in message
+
+
 def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base) -> None:
     frame["kind"] = [f"{value:.3f}".replace(".", ",") for value in base]
     frame.to_csv("t.csv", index=False, sep=";")

@@ -98,7 +98,7 @@ def _texts(
         note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
     frame = frame[list(wanted)].apply(lambda column: column.str.strip())
     marks, decimal = Marks.of(where.reading.missing), where.reading.decimal
-    gaps = frame.isin(list(MISSING)) | frame.map(lambda cell: marks.has(cell, decimal))
+    gaps = frame.map(lambda cell: cell in MISSING or marks.has(cell, decimal)).astype(bool)
     return frame.where(~gaps & frame.notna(), None)
 
 

@@ -62,13 +62,19 @@ def learning_data(
 
 
 def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
-    """Refuse a target of texts that seem to be numbers: each would be a class of its own."""
+    """Refuse a target of dates, or of texts that seem to be numbers: each would be a class."""
     if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
         return
     cells = [str(cell) for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
     if kind_of_levels(cells).word != "text":
         return
+    if kind.word == "date":
+        raise UserError(
+            f"the target {target!r} holds dates. Give the days since one of them as numbers, or "
+            "say --task classification.",
+            USAGE,
+        )
     if kind.remedy:
         raise UserError(
             f"the target {target!r} holds {kind.why}. {kind.remedy}; --task classification takes "
@@ -213,8 +219,8 @@ def as_quantities(y: pd.Series, decimal: str = ".") -> np.ndarray[Any, Any]:
     bad = ~np.isfinite(values)
     if bad.any():
         raise UserError(
-            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Use --task "
-            "classification, or clean the column.",
+            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Clean the "
+            "column, leave the cell empty, or fit with --task classification.",
             USAGE,
         )
     check_squares(values, "the target")
