@@ -191,6 +191,14 @@ def test_a_number_beyond_all_floats_is_pointed_out() -> None:
     assert "left missing: count (1, numbers but for one cell '1e999')" in said
 
 
+def test_numbers_whose_squares_are_not_finite_are_named() -> None:
+    rows = lines(GAPS)
+    cells = rows[8].split(",")
+    Path("t.csv").write_text("\n".join([*rows[:8], ",".join([*cells[:2], "1e200", *cells[3:]])]))
+    message = fails(1, "impute", "t.csv")
+    assert "column 'price' holds 1e+200, and squares of numbers above 1e+150" in message
+
+
 def test_short_and_long_lines() -> None:
     rows = lines(GAPS)
     rows[20] = rows[20].rsplit(",", 3)[0]

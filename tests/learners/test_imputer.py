@@ -391,6 +391,7 @@ def test_an_array_in_place_of_a_mixed_frame(mixed):
     [
         (lambda frame: frame.assign(number="many"), "column 'number' held numbers in fit"),
         (lambda frame: frame.assign(number=np.inf), "'number' contains infinity"),
+        (lambda frame: frame.assign(number=1e200), "'number' holds 1e\\+200; squares"),
         (lambda frame: frame.drop(columns="side"), "side"),
     ],
 )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import CHECK, listed, no_rows
+from pinvlearn.cli._data import CHECK, check_squares, listed, no_rows
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
@@ -100,6 +100,9 @@ def fill(
     report = None
     if wanted:
         frame = pd.DataFrame({str(at): column(at) for at in used})
+        for at in used:
+            if kinds[at].word == "number":
+                check_squares(frame[str(at)], f"column {names[at]!r}")
         model = SVDImputer(
             "auto" if wish.rank is None else wish.rank, solver=wish.solver, random_state=wish.seed
         )

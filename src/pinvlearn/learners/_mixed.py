@@ -17,6 +17,8 @@ from pinvlearn._core.arrays import Array
 MOST_LEVELS, ROWS_PER_LEVEL = 100, 2
 """More levels than this, or fewer rows for each on average, and strings are taken as texts."""
 
+LARGEST = 1e150
+
 KINDS = {"f": "number", "i": "integer", "u": "integer", "b": "category", "O": "text"}
 """What columns hold, by NumPy's letter for their type; anything else is "other"."""
 
@@ -186,4 +188,10 @@ def _numbers(name: Any, series: Any) -> Array:
         raise ValueError(f"column {name!r} held numbers in fit, but now: {error}") from error
     if np.isinf(numbers).any():
         raise ValueError(f"column {name!r} contains infinity. Replace it by a finite number.")
+    largest = float(np.nanmax(np.abs(numbers), initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"column {name!r} holds {largest:g}; squares of numbers above {LARGEST:g} are not "
+            "finite. Divide it by a power of ten."
+        )
     return np.asarray(numbers)
