@@ -104,6 +104,13 @@ def test_npz_plain_and_sparse() -> None:
     assert len(ok("predict", "model.skops", "sparse.npz").stdout.split()) == 41
 
 
+def test_weights_that_are_not_used_are_said() -> None:
+    parts = {"X": np.arange(40.0)[:, None], "y": np.arange(40) // 20, "sample_weight": np.ones(40)}
+    np.savez("rows.npz", **parts)
+    said = ok("fit", "rows.npz", "--model", "linear").stderr
+    assert "rows.npz holds sample_weight, which is not used" in said
+
+
 def test_missing_file() -> None:
     assert "nowhere.csv does not exist" in fails(2, "fit", "nowhere.csv", "--target", "y")
 

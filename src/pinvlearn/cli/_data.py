@@ -296,6 +296,8 @@ def _read_npz(where: Source, note: Note) -> Data:
         parts = {name: file[name] for name in file.files}
     if "is_test" in parts:
         note(f"{where.path.name} marks test rows (is_test); all rows are used")
+    if "sample_weight" in parts:
+        note(f"{where.path.name} holds sample_weight, which is not used: all rows count alike")
     y = csr_from_parts(parts, "Y") if "Y_data" in parts and "y" not in parts else parts.get("y")
     names = parts.get("target_names", np.array([]))
     if (
