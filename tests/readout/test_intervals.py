@@ -323,6 +323,21 @@ class TestRefusals:
         with pytest.raises(ValueError, match='left out by method="cv\\+"'):
             model.predict_interval(new, method="jackknife+", groups=np.arange(N))
 
+    @pytest.mark.parametrize(
+        ("groups", "message"),
+        [
+            ([1] * N, "groups holds 1 alone"),
+            ([None, *"ab" * (N // 2)][:N], "groups holds 1 missing ids, first at position 0"),
+            ([np.nan] + [1.0, 2.0] * (N // 2), "groups holds 1 missing ids"),
+        ],
+        ids=["one", "none", "nan"],
+    )
+    def test_groups_that_leave_nothing_or_are_missing(self, data, groups, message):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(keep_rows=True).fit(X, Y)
+        with pytest.raises(ValueError, match=message):
+            model.predict_interval(new, method="cv+", groups=groups)
+
     def test_after_learning_in_pieces(self, data):
         X, Y, new, _ = data
         model = pl.PinvRegressor(alpha=1.0, keep_rows=True).fit(X, Y).partial_fit(X, Y)
