@@ -96,6 +96,9 @@ def test_compare_with_rare_classes_or_few_rows(table) -> None:
     args = ["compare", "t.csv", "--target", "kind", "--solvers", "--kernels", 20]
     assert "class 'rare' has 1 of the rows" in ok(*args, "--folds", 2).stderr
     assert "120 rows are too few for 99 folds" in fails(1, *args, "--folds", 99)
+    table["kind"] = np.where(table.index == 0, "rare", "usual")
+    table.to_csv("t.csv", index=False)
+    assert "class 'rare' has 1 of the rows, and without" in fails(1, *args, "--folds", 2)
 
 
 def test_compare_without_matplotlib_still_compares(monkeypatch) -> None:

@@ -89,6 +89,16 @@ def test_lines_without_id_or_value_are_counted(ratings):
     assert "first number 1" in result.stderr
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_marks_of_missing_values(ratings, ending):
+    ratings["stars"] = ratings["stars"].astype(float)
+    ratings.loc[:4, "stars"] = -1.0
+    write = ratings.to_parquet if ending == "parquet" else ratings.to_csv
+    write(f"m.{ending}")
+    said = ok("fit", f"m.{ending}", *TRIPLETS, "--size", 2, "--missing", "-1").stderr
+    assert f"5 of {len(ratings)} lines lack an id or a finite value" in said
+
+
 def test_malformed_lines_are_counted(ratings):
     with open("ratings.csv", "a") as file:
         file.write("u1,film,4,today,and,more\nu2,film,4,today,and,more\n")
@@ -226,6 +236,10 @@ def test_decimal_commas_and_pipes(ratings):
     text = ratings.to_csv(index=False, sep=";", decimal=",")
     args = (*TRIPLETS, "--size", 2, "--decimal", ",", "--json")
     said = json.loads(ok("fit", "-", *args, input=text).stdout)
+    assert said["entries"] == len(ratings)
+    ratings.to_parquet("r.parquet")
+    raw = Path("r.parquet").read_bytes()
+    said = json.loads(ok("fit", "-", *TRIPLETS, "--size", 2, "--json", input=raw).stdout)
     assert said["entries"] == len(ratings)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
@@ -102,6 +104,13 @@ def test_npz_plain_and_sparse() -> None:
     assert len(ok("predict", "model.skops", "sparse.npz").stdout.split()) == 41
 
 
+def test_weights_that_are_not_used_are_said() -> None:
+    parts = {"X": np.arange(40.0)[:, None], "y": np.arange(40) // 20, "sample_weight": np.ones(40)}
+    np.savez("rows.npz", **parts)
+    said = ok("fit", "rows.npz", "--model", "linear").stderr
+    assert "rows.npz holds sample_weight, which is not used" in said
+
+
 def test_missing_file() -> None:
     assert "nowhere.csv does not exist" in fails(2, "fit", "nowhere.csv", "--target", "y")
 
@@ -173,6 +182,95 @@ def test_classes_keep_the_zeros_in_front() -> None:
     ok("update", "m.skops", "last.csv", "-q")
     assert pinvlearn.load("m.skops").classes_.tolist() == ["01", "02", "10"]
     ok("report", "m.skops", "last.csv", "--out", "page.html", "-q")
+
+
+@pytest.mark.parametrize(
+    ("classes", "later", "expected"),
+    [
+        (["FALSE", "TRUE", "maybe"], ["TRUE", "FALSE"], "TRUE"),
+        (["FALSE", "TRUE", "maybe"], ["true", "false"], "TRUE"),
+        (["1.0", "2.50", "x"], ["1.0", "2.50"], "1.0"),
+        (["1.0", "2.50", "x"], ["1", "2.5"], "1.0"),
+        (["01", "1", "x"], ["01", "1"], "01"),
+        (["a", "b", "c"], ["a ", " b"], "a"),
+    ],
+    ids=str,
+)
+def test_classes_are_the_same_whatever_else_their_file_holds(classes, later, expected) -> None:
+    rows = "".join(f"{x},{classes[x // 20]}{' ' * (x % 2)}\n" for x in range(60))
+    Path("t.csv").write_text("x,y\n" + rows, encoding="utf-8")
+    options = ("--target", "y", "--model", "linear", "--updatable", "-q", "-o", "m.skops")
+    ok("fit", "t.csv", *options)
+    assert pinvlearn.load("m.skops").classes_.tolist() == classes
+    Path("more.csv").write_text(f"x,y\n1,{later[0]}\n25,{later[1]}\n", encoding="utf-8")
+    ok("update", "m.skops", "more.csv", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == classes
+    data = _data.read(Path("more.csv"), print)
+    labels = _target.labels_of(data, data.X["y"], like=np.array(classes))
+    assert labels[0] == expected
+
+
+def test_a_class_of_text_beside_those_of_numbers() -> None:
+    Path("t.csv").write_text("x,y\n" + "".join(f"{x},{x // 20}\n" for x in range(40)))
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "--updatable", "-q")
+    Path("more.csv").write_text("x,y\n1,0\n25,other\n", encoding="utf-8")
+    message = fails(1, "update", "model.skops", "more.csv", "-q")
+    assert "the target holds 'other', and the classes of model.skops are whole numbers" in message
+    pd.DataFrame({"x": [1, 25], "y": ["0", "1"]}).to_parquet("more.parquet")
+    ok("update", "model.skops", "more.parquet", "-q")
+    assert pinvlearn.load("model.skops").classes_.tolist() == [0, 1]
+
+
+def test_large_classes_beside_gaps_keep_their_digits() -> None:
+    rows = "".join(f"{x},{2**53 + x // 20}\n" for x in range(40))
+    Path("t.csv").write_text("x,y\n" + rows + "41,\n", encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--task", "classification", "--model", "linear", "-q")
+    assert pinvlearn.load("model.skops").classes_.tolist() == [2**53, 2**53 + 1]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.int16()], ids=str)
+def test_integers_beside_gaps_keep_their_digits_in_parquet(kind) -> None:
+    large = 2**15 - 40 if kind.bit_width == 16 else 2**63 - 40
+    ids = [None if x == 5 else large + x for x in range(40)]
+    table = {"id": pa.array(ids, kind), "x": range(40), "y": [x // 20 for x in range(40)]}
+    pq.write_table(pa.table(table), "t.parquet")
+    ok("fit", "t.parquet", "--target", "y", "--id", "id", "--model", "linear", "-q")
+    said = ok("predict", "model.skops", "t.parquet", "-q").stdout.splitlines()[1:]
+    assert [line.split(",")[0] for line in said] == ["" if x is None else str(x) for x in ids]
+
+
+@pytest.mark.parametrize("gap", [None, 5])
+def test_truth_values_of_parquet_are_those_of_text(table, gap) -> None:
+    table["flag"] = table["flag"].astype("boolean")
+    table.loc[[] if gap is None else [gap], "flag"] = pd.NA
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    found = []
+    for file in ("t.csv", "t.parquet"):
+        ok("fit", file, "--target", "kind", *SMALL, "-q")
+        ok("predict", "model.skops", file, "--proba", "--out", "p.csv", "-q")
+        found.append(pd.read_csv("p.csv")["p_high"])
+    np.testing.assert_allclose(*found, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([f"r{x}" for x in range(40)]),
+        pd.Index(range(40, 0, -1), name="number"),
+        pd.MultiIndex.from_product([range(8), range(5)], names=["one", "two"]),
+    ],
+    ids=["texts", "numbers", "levels"],
+)
+def test_an_index_that_pandas_stores_names_rows(index) -> None:
+    table = pd.DataFrame({"x": range(40), "y": np.arange(40) // 20})
+    table.set_axis(index).to_parquet("t.parquet")
+    result = ok("fit", "t.parquet", "--target", "y", "--model", "linear")
+    names = [name for name in index.names if name is not None]
+    assert ("left out: the index " + ", ".join(names) in result.stderr) == bool(names)
+    table.to_csv("t.csv", index=False)
+    found = [ok("predict", "model.skops", f"t.{end}", "-q").stdout for end in ("csv", "parquet")]
+    assert found[0] == found[1]
 
 
 def table_with(target) -> pd.DataFrame:

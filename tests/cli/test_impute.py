@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,18 @@ def test_from_a_pipe_to_a_pipe() -> None:
     assert ok("impute", "pipe", "--quiet").stdout == expected
 
 
+def test_a_pipe_is_read_once() -> None:
+    text = "\n".join(lines(GAPS))
+    ok("impute", "-", "--out", "f.csv", "--report", "page.html", input=text)
+    assert "missing cells filled" in Path("page.html").read_text(encoding="utf-8")
+    np.savez("t.npz", X=np.column_stack([BASE, np.where(BASE > 1.0, np.nan, 2 * BASE)]))
+    ok("impute", "t.npz", "--out", "g.csv")
+    assert (
+        ok("impute", "-", "-q", input=Path("t.npz").read_bytes()).stdout
+        == Path("g.csv").read_text()
+    )
+
+
 def test_marks_of_missing_values() -> None:
     text = "\n".join(lines(GAPS)).replace(",,", ",-999,")
     Path("t.csv").write_text(text)
@@ -134,6 +147,23 @@ def test_marks_of_missing_values() -> None:
     said = ok("impute", "t.csv", "--out", "f.csv", "--missing", "-999").stderr
     assert "4 of 4 missing cells filled" in said
     assert "-999" not in Path("f.csv").read_text()
+    Path("t.csv").write_text(text.replace("-999", "-999.00"))
+    said = ok("impute", "t.csv", "--out", "f.csv", "--missing", "-999").stderr
+    assert "4 of 4 missing cells filled" in said
+
+
+def test_marks_of_missing_values_in_parquet() -> None:
+    frame = pd.DataFrame({"a": BASE, "n": (3 * BASE).round().astype(int), "kind": BASE > 0})
+    frame["kind"] = np.where(frame["kind"], "x", "y")
+    frame.loc[1, "a"], frame.loc[2, "n"], frame.loc[3, "kind"] = -999.0, -999, "unknown"
+    frame.to_parquet("t.parquet")
+    marks = ("--missing", "-999", "--missing", "unknown")
+    said = ok("impute", "t.parquet", "--out", "f.parquet", *marks).stderr
+    assert "3 of 3 missing cells filled" in said
+    filled = pd.read_parquet("f.parquet")
+    assert filled["a"].min() > -9.0
+    assert filled["n"].min() > -99
+    assert set(filled["kind"]) == {"x", "y"}
 
 
 def test_columns_that_the_user_speaks_for() -> None:
@@ -150,6 +180,23 @@ def test_one_text_among_numbers_is_pointed_out() -> None:
     Path("t.csv").write_text(text)
     said = ok("impute", "t.csv", "--out", "f.csv").stderr
     assert "price (1, numbers but for one cell 'n/k')" in said
+
+
+def test_a_number_beyond_all_floats_is_pointed_out() -> None:
+    rows = lines(GAPS)
+    cells = rows[8].split(",")
+    rows[8] = ",".join([*cells[:3], "1e999", *cells[4:]])
+    Path("t.csv").write_text("\n".join(rows))
+    said = ok("impute", "t.csv", "--out", "f.csv").stderr
+    assert "left missing: count (1, numbers but for one cell '1e999')" in said
+
+
+def test_numbers_whose_squares_are_not_finite_are_named() -> None:
+    rows = lines(GAPS)
+    cells = rows[8].split(",")
+    Path("t.csv").write_text("\n".join([*rows[:8], ",".join([*cells[:2], "1e200", *cells[3:]])]))
+    message = fails(1, "impute", "t.csv")
+    assert "column 'price' holds 1e+200, and squares of numbers above 1e+150" in message
 
 
 def test_short_and_long_lines() -> None:
@@ -176,6 +223,15 @@ def test_to_other_formats() -> None:
     frame = pd.read_csv("f.tsv", sep="\t", dtype=str)
     assert frame["note"][1] == "remark, no. 1"
     assert not frame.isna().any(axis=None)
+
+
+def test_names_with_quotes_and_marks_of_the_byte_order_stay() -> None:
+    text = "\n".join(['"say ""a""",b', *(f"{i},{2 * i}" for i in range(30)), "30,"])
+    Path("t.csv").write_text(text, encoding="utf-16")
+    ok("impute", "t.csv", "--out", "f.tsv")
+    frame = pd.read_csv("f.tsv", sep="\t", encoding="utf-16")  # refused without the mark
+    assert list(frame.columns) == ['say "a"', "b"]
+    assert "not used to fill others: say" in ok("impute", "f.tsv", "--id", 'say "a"').stderr
 
 
 # Parquet
@@ -224,6 +280,36 @@ def test_parquet_keeps_types_and_cells(arrow) -> None:
     assert "left missing: day (1, dates or times)" in result.stderr
     meta = pq.ParquetFile("f.parquet").metadata
     assert (meta.num_row_groups, meta.row_group(0).column(0).compression) == (3, "ZSTD")
+
+
+OLD = pytest.mark.skipif(pa.__version__ < "20", reason="pyarrow could not do that")
+
+
+@OLD
+def test_texts_that_are_stored_as_views() -> None:
+    kind = [None if i == 9 else "x" if b > 0 else "y" for i, b in enumerate(BASE)]
+    pq.write_table(pa.table({"price": BASE, "kind": pa.array(kind, pa.string_view())}), "t.parquet")
+    ok("impute", "t.parquet", "--out", "f.parquet")
+    filled = pq.read_table("f.parquet").column("kind")
+    assert filled.type == pa.string_view()
+    assert filled[9].as_py() == ("x" if BASE[9] > 0 else "y")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.decimal128(2, 1), pa.decimal128(38, 18), pytest.param(pa.float16(), marks=OLD)],
+    ids=str,
+)
+def test_values_beyond_a_type_are_at_its_end(kind) -> None:
+    most = {2: 9.9, 38: 1e20}.get(getattr(kind, "precision", 16), 65504.0)
+    share = np.append(np.linspace(-0.9, 0.9, 59), 5.0)
+    column = pa.array([*[Decimal(str(round(most * x, 1))) for x in share[:-1]], None])
+    table = pa.table({"a": column.cast(pa.float64()).cast(kind), "b": 10.0 * share})
+    pq.write_table(table, "t.parquet")
+    ok("impute", "t.parquet", "--out", "f.parquet")
+    filled = pq.read_table("f.parquet").column("a")
+    assert filled.type == kind
+    assert float(filled[-1].as_py()) == pytest.approx(most)
 
 
 def test_parquet_to_csv(arrow) -> None:

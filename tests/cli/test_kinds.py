@@ -19,6 +19,7 @@ from pinvlearn.cli._kinds import OTHER_DATES, Kind, kind_of_texts, written
         (["yes", "no", "maybe"], "text"),
         ([None, None], "empty"),
         (["1,5", "2,5"], "text"),
+        (["\u0661", "\u0662", "\u0663"], "text"),  # digits that pandas does not read
     ],
 )
 def test_kinds(cells, word) -> None:
@@ -30,6 +31,7 @@ def test_kinds_by_name_and_decimal() -> None:
     assert kind_of_texts("", ["9", "4", "7"]).word == "id"
     assert kind_of_texts("liquid", ["9", "4", "7"]).word == "integer"
     assert kind_of_texts("x", ["1,5", "2,25"], ",") == Kind("number", decimals=2)
+    assert kind_of_texts("x", ["1.500", "2,25"], ",").word == "text"
 
 
 @pytest.mark.parametrize(

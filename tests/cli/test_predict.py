@@ -79,6 +79,22 @@ def test_a_model_of_several_targets(table, csv) -> None:
     assert "of one target" in fails(2, "predict", "two.skops", csv, "--interval", 0.9)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_dates_and_durations_of_a_machine_that_python_has_saved(ending) -> None:
+    frame = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=60, freq="31h", tz="UTC")})
+    frame["lasting"] = pd.to_timedelta(np.arange(60) % 7, unit="h")
+    frame.loc[3, "when"], frame.loc[4, "lasting"] = pd.NaT, pd.NaT
+    machine = pinvlearn.FeatureMachineRegressor(random_state=0).fit(frame, np.arange(60) % 7)
+    pinvlearn.save(machine, "m.skops")
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    ok("predict", "m.skops", f"t.{ending}", "--out", "p.csv")
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], machine.predict(frame))
+    frame.assign(lasting="long").to_csv("t.csv", index=False)
+    message = fails(1, "predict", "m.skops", "t.csv")
+    assert "column 'lasting' does not hold durations only" in message
+
+
 def test_a_machine_that_python_has_saved(table, csv) -> None:
     rows = table[["a", "colour", "flag"]]
     machine = pinvlearn.FeatureMachineClassifier(max_rounds=0, random_state=0)
@@ -105,6 +121,40 @@ def test_probabilities_of_a_regressor(csv) -> None:
 def test_no_rows_no_predictions(csv, model) -> None:
     Path("none.csv").write_text(csv.read_text().splitlines()[0] + "\n")
     assert ok("predict", model, "none.csv", "--proba").stdout == "prediction,p_high,p_low\n"
+
+
+@pytest.mark.parametrize("cell", ["TBD", "inf", "1e200"])
+def test_a_target_that_is_no_number_is_not_scored(csv, table, cell) -> None:
+    ok("fit", csv, "--target", "amount", *SMALL, "-q")
+    new = table.head(4).astype({"amount": object})
+    new.loc[1, "amount"] = cell
+    new.to_csv("new.csv", index=False)
+    result = ok("predict", "model.skops", "new.csv")
+    assert len(result.stdout.split()) == 5
+    assert "1 of 4 rows are not scored" in result.stderr
+    assert "on 3 rows, by the target 'amount'" in result.stderr
+
+
+def test_dates_are_no_numbers(csv, table) -> None:
+    ok("fit", csv, "--target", "amount", *SMALL, "-q")
+    when = pd.Timestamp("2024-01-01")
+    table.assign(amount=when).to_parquet("new.parquet")
+    result = ok("predict", "model.skops", "new.parquet")
+    assert "120 of 120 rows are not scored" in result.stderr
+    assert "RMSE" not in result.stderr
+    table.assign(a=when).to_parquet("new.parquet")
+    message = fails(1, "predict", "model.skops", "new.parquet")
+    assert "column 'a' holds '2024-01-01 00:00:00', where a finite number" in message
+
+
+def test_one_odd_class_does_not_spoil_the_score() -> None:
+    rows = pd.DataFrame({"x": range(40), "y": np.arange(40) // 20})
+    rows.to_csv("t.csv", index=False)
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "-q")
+    rows = rows.astype({"y": object})
+    rows.loc[3, "y"] = 0.5
+    rows.to_csv("t.csv", index=False)
+    assert "accuracy 0.975 on 40 rows" in ok("predict", "model.skops", "t.csv").stderr
 
 
 def test_the_score_is_said_where_the_target_is_there(table, csv, model) -> None:

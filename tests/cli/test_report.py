@@ -35,6 +35,13 @@ def test_kinds_of_models_have_a_page(csv, name):
     assert "Confusion" in Path("page.html").read_text(encoding="utf-8")
 
 
+def test_a_page_is_not_written_over_its_model(csv):
+    options = ("--out", "same.html", "--report", "./same.html")
+    message = fails(2, "fit", csv, "--target", "kind", *SMALL, *options)
+    assert "--out and --report are both same.html" in message
+    assert not Path("same.html").exists()
+
+
 def test_the_page_of_a_fit_is_that_of_its_model(csv):
     result = ok("fit", csv, "--target", "amount", *SMALL, "--report", "fit.html")
     assert "the report is in fit.html" in result.stderr

@@ -6,6 +6,7 @@ import pytest
 
 from commands import fails, ok
 from pinvlearn.cli._data import read
+from pinvlearn.cli._sources import Reading
 
 NAMES, ROWS = "a,b,c\n", ["1,u,0.5", "2,v,1.5", '3,"w,x",2.5']
 PLAIN = pd.DataFrame({"a": [1, 2, 3], "b": ["u", "v", "w,x"], "c": [0.5, 1.5, 2.5]})
@@ -44,6 +45,34 @@ def test_names_may_hold_other_marks(text, mark):
     frame = read(path, print).X
     assert list(frame.columns) == [name, "b"]
     assert frame["b"].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
+def test_names_may_have_several_lines(text, mark, start):
+    path = text(f'{start}"size\nin ""m"""{mark}b\n', [f"1{mark}2", f"3{mark}4"])
+    frame = read(path, print).X
+    assert list(frame.columns) == ['size\nin "m"', "b"]
+    assert frame["b"].tolist() == [2, 4]
+    assert ok("impute", path, "-q").stdout == path.read_text(encoding="utf-8")
+
+
+def test_a_mark_of_inches_is_no_quote(text):
+    rows = [f'{i} 5";{i}' for i in range(30)]
+    frame = read(text('disk 5";b\n', rows), print).X
+    assert list(frame.columns) == ['disk 5"', "b"]
+    assert frame["b"].tolist() == list(range(30))
+
+
+def test_decimal_commas_in_one_column_separate_nothing(text):
+    frame = read(text("a\n", ["1,5", "2,25"]), print, Reading(decimal=",")).X
+    assert frame["a"].tolist() == [1.5, 2.25]
+
+
+def test_a_line_for_spreadsheets_is_named(text):
+    said = fails(1, "fit", text("sep=;\na;b\n", ["1;2", "3;4"]), "--target", "b")
+    assert "begins with 'sep=;'" in said
+    assert "Remove this line" in said
 
 
 @pytest.mark.parametrize(

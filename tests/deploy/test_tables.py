@@ -154,3 +154,15 @@ def test_a_model_of_the_command_line(tmp_path, monkeypatch):
     label, chances = session.run(None, feeds(rows))
     np.testing.assert_array_equal(label.astype(str), model.predict(rows).astype(str))
     np.testing.assert_allclose(chances, model.predict_proba(rows), atol=AGREE)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_an_empty_text_may_be_a_level(few):
+    rows = pd.DataFrame({"word": ["x", "y"] * 150})
+    rows.loc[: 1 if few else 60, "word"] = ""
+    inputs = pl.TabularInputs().fit(rows)
+    found = scored(pl.to_onnx(inputs, rows), feeds(rows))
+    assert_agrees(found["variable"], inputs.transform(rows))
+    rows.loc[299, "word"] = None
+    with pytest.raises(ValueError, match="'word' of TabularInputs has gaps and empty texts"):
+        pl.to_onnx(pl.TabularInputs().fit(rows), rows)

@@ -185,6 +185,7 @@ def test_lists_of_npz_files(tmp_path):
         ({"target": "a", "features": ["b", "q"]}, "has no column 'q'"),
         ({"target": "a", "features": []}, "no columns to learn from"),
         ({"target": "a"}, "'y' holds string; features must be numbers"),
+        ({"target": "a", "features": ["a", "b"]}, "'a' is named 2 times by features, target"),
         ({"target": "hole", "features": ["a"]}, "1 rows have no value in column 'hole'"),
     ],
 )
@@ -195,6 +196,14 @@ def test_wrong_columns(tmp_path, wrong, message):
     pq.write_table(full, path)
     with pytest.raises(ValueError, match=message):
         list(ParquetBlocks(path, **wrong))
+
+
+def test_a_missing_target_is_no_class(tmp_path):
+    """pyarrow takes an empty cell for null among numbers, and for a text among texts."""
+    for cells in (["1", "", "2"], ["x", "", "y"]):
+        (tmp_path / "a.csv").write_text("a,y\n" + "".join(f"1,{cell}\n" for cell in cells))
+        with pytest.raises(ValueError, match=r"a\.csv: 1 rows have no value in column 'y'"):
+            list(CSVBlocks(tmp_path / "a.csv", target="y"))
 
 
 def test_a_later_file_must_have_the_columns_too(parquet, csv):

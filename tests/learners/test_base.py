@@ -490,6 +490,11 @@ class TestBadInput:
             with pytest.raises(TypeError, match="y holds dates or durations"):
                 make("PinvRegressor").partial_fit(IRIS, y)
 
+    def test_texts_of_arrow_are_named_too(self):
+        table = pyarrow.table({"length": LENGTHS, "colour": ["red"] * 150})
+        with pytest.raises(ValueError, match="column 'colour' of X holds 'red'.*TabularInputs"):
+            make("PinvRegressor").fit(table, LENGTHS)
+
     def test_one_column_is_no_table(self):
         with pytest.raises(ValueError, match="2-dimensional container"):
             make("PinvRegressor").fit(pd.Series(LENGTHS), LENGTHS)

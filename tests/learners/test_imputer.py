@@ -355,11 +355,43 @@ def test_levels_that_fit_has_not_seen(mixed):
     assert filled.loc[1001, "side"] in ("left", "right")
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_later_columns_without_a_single_value(mixed, library):
+    model = SVDImputer(random_state=0).fit(with_gaps(mixed))
+    new = mixed.head(5).assign(flag=np.nan, size=np.nan, side=np.nan)
+    expected = model.transform(new.astype(object).astype({"number": float}))
+    if library == "polars":
+        new = pytest.importorskip("polars").from_pandas(new.reset_index(drop=True))
+    filled = model.transform(new)
+    for name in ("flag", "size", "side"):
+        assert list(filled[name]) == list(expected[name])
+
+
+def test_later_categories_lack_a_level(mixed):
+    model = SVDImputer(random_state=0).fit(with_gaps(mixed))
+    new = mixed[mixed["side"] == "right"].head(3).astype({"side": str})
+    new.loc[new.index[0], "side"] = None
+    new = new.assign(side=pd.Categorical(new["side"].where(new["side"].isna(), "left")))
+    assert model.transform(new)["side"].tolist() == ["right", "left", "left"]
+
+
+def test_a_category_alone_is_filled_with_its_commonest_level():
+    frame = pd.DataFrame({"side": ["left", "right", "right", None, "right"] * 4})
+    assert SVDImputer(random_state=0).fit_transform(frame)["side"][3::5].tolist() == ["right"] * 4
+
+
+def test_an_array_in_place_of_a_mixed_frame(mixed):
+    model = SVDImputer(random_state=0).fit(with_gaps(mixed))
+    with pytest.raises(TypeError, match="X is a ndarray; this imputer was fitted to a frame"):
+        model.transform(mixed.to_numpy())
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda frame: frame.assign(number="many"), "column 'number' held numbers in fit"),
         (lambda frame: frame.assign(number=np.inf), "'number' contains infinity"),
+        (lambda frame: frame.assign(number=1e200), "'number' holds 1e\\+200; squares"),
         (lambda frame: frame.drop(columns="side"), "side"),
     ],
 )

@@ -59,7 +59,7 @@ def test_parts_of_a_date():
 
 def _columns(table):
     inputs = TabularInputs().fit(table)
-    return inputs._columns(table, inputs)[0]
+    return inputs._columns(table, inputs, inputs.kinds_)[0]
 
 
 def test_dates_as_objects_and_durations():
@@ -241,6 +241,52 @@ def test_a_column_of_gaps_where_others_were(kind):
         later = inputs.transform(pd.DataFrame({"a": np.arange(4.0), "b": [gaps] * 4}))
         assert np.isfinite(later).all()
         assert (later[:, 2:] == later[0, 2:]).all()
+
+
+def test_a_part_of_a_date_and_a_column_of_its_name():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=40, freq="9D")})
+    month = table.assign(when__month=rng.standard_normal(40))
+    alone = TabularInputs().fit(table).transform(table)
+    both = TabularInputs().fit(month)
+    np.testing.assert_array_equal(both.transform(month)[:, : alone.shape[1]], alone)
+    names = list(both.get_feature_names_out())
+    assert names[-2:] == ["when__month_", "when__month__rank_"]
+    assert len(set(names)) == len(names)
+
+
+def test_gaps_and_durations_of_an_array_of_objects():
+    table = frame().assign(lasting=pd.to_timedelta(np.arange(40.0) % 7, "h"))
+    table.loc[4, ["since", "lasting"]] = pd.NaT
+    inputs = TabularInputs().fit(table.to_numpy())
+    assert inputs.kinds_[-3:] == ["date", "number", "duration"]
+    expected = TabularInputs().fit_transform(table)
+    np.testing.assert_array_equal(inputs.transform(table.to_numpy()), expected)
+
+
+def test_periods_are_dates():
+    months = pd.Series(pd.period_range("2020-01", periods=40, freq="M"))
+    months[3] = pd.NaT
+    table = pd.DataFrame({"month": months})
+    inputs = TabularInputs().fit(table)
+    assert inputs.kinds_ == ["date"]
+    dates = pd.DataFrame({"month": months.dt.to_timestamp()})
+    np.testing.assert_array_equal(inputs.transform(table), TabularInputs().fit_transform(dates))
+    np.testing.assert_array_equal(inputs.transform(dates), inputs.transform(table))
+
+
+def test_levels_of_single_precision_are_those_of_double():
+    table = pd.DataFrame({"share": np.array([0.1, 0.2, 0.7] * 5)})
+    inputs = TabularInputs(categorical_features=["share"]).fit(table)
+    single = table.astype(np.float32)
+    np.testing.assert_array_equal(inputs.transform(single), inputs.transform(table))
+
+
+def test_a_column_that_was_left_out_may_hold_anything():
+    table = pd.DataFrame({"a": np.arange(9.0), "void": [None] * 9})
+    inputs = TabularInputs().fit(table)
+    expected = inputs.transform(table)
+    np.testing.assert_array_equal(inputs.transform(table.assign(void="later")), expected)
 
 
 def test_dates_of_a_time_zone_as_objects():

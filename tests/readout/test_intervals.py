@@ -203,7 +203,7 @@ def test_groups_that_alone_determine_a_direction_are_refused(data):
     X[groups == 1, 0] += 10.0
     with pytest.raises(ValueError, match="leaves directions undetermined"):
         model.fit(X, Y).predict_interval(new, 0.5, method="cv+", groups=groups)
-    with pytest.raises(ValueError, match="one group only"):
+    with pytest.raises(ValueError, match="groups holds .* alone"):
         model.predict_interval(new, 0.5, method="cv+", groups=np.zeros(len(X)))
 
 
@@ -373,6 +373,21 @@ class TestRefusals:
         model = pl.PinvRegressor(keep_rows=True).fit(X, Y)
         with pytest.raises(ValueError, match='left out by method="cv\\+"'):
             model.predict_interval(new, method="jackknife+", groups=np.arange(N))
+
+    @pytest.mark.parametrize(
+        ("groups", "message"),
+        [
+            ([1] * N, "groups holds 1 alone"),
+            ([None, *"ab" * (N // 2)][:N], "groups holds 1 missing ids, first at position 0"),
+            ([np.nan] + [1.0, 2.0] * (N // 2), "groups holds 1 missing ids"),
+        ],
+        ids=["one", "none", "nan"],
+    )
+    def test_groups_that_leave_nothing_or_are_missing(self, data, groups, message):
+        X, Y, new, _ = data
+        model = pl.PinvRegressor(keep_rows=True).fit(X, Y)
+        with pytest.raises(ValueError, match=message):
+            model.predict_interval(new, method="cv+", groups=groups)
 
     def test_after_learning_in_pieces(self, data):
         X, Y, new, _ = data

@@ -109,9 +109,12 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 def _no_number(X: Any) -> tuple[Any, Any] | None:
     """Column and value of the first cell of a frame that no float can hold."""
-    if not hasattr(X, "columns") or not (hasattr(X, "iloc") or hasattr(X, "with_columns")):
+    arrow = getattr(X, "column_names", None)
+    if arrow is None and not (
+        hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "with_columns"))
+    ):
         return None  # neither pandas' nor polars'
-    for name in X.columns:
+    for name in X.columns if arrow is None else arrow:
         try:
             np.asarray(X[name], dtype=np.float64)
         except (TypeError, ValueError):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pinvlearn.cli._data import listed
-from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._data import as_numbers, listed
+from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
     OTHER_DATES,
@@ -30,6 +30,12 @@ REMEMBERED = "recipe_"
 _IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)?")
 """Dates of which day and month are two numbers, in either order, before the year."""
 
+_YEAR = re.compile(r"\d{4}|\d\d?[-/. ]\w+[-/. ]\d\d|\w+[-/. ]\d\d?[-/., ]+\d\d")
+"""What a date has that says its year."""
+
+PREDICTION = "prediction"
+"""What the column of predictions is called."""
+
 NO_COLUMN = "it has no name and counts the rows"
 """Why an index is left out."""
 
@@ -47,14 +53,22 @@ class Wish:
     dates: Sequence[str] = ()
 
     def check(self, there: Sequence[str], target: str | None) -> None:
-        """Refuse columns that are not there, or are the target."""
+        """Refuse columns that are not there, are the target, or could not stand in predictions."""
         for option, names in (
             ("--drop", self.drop),
             ("--id", self.ids),
             ("--categorical", self.categorical),
             ("--date", self.dates),
         ):
-            check_columns(option, names, [name for name in there if name != target])
+            if target in names:
+                raise UserError(f"{option}: {target!r} is the target. Name another column.", USAGE)
+            check_columns(option, names, there)
+        if PREDICTION in self.ids:
+            raise UserError(
+                f"--id: predictions have a column {PREDICTION!r} of their own. Rename this one, or "
+                "leave it out with --drop.",
+                USAGE,
+            )
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,7 @@ class Recipe:
     dates: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     day_first: list[str] = field(default_factory=list)
+    month_first: list[str] = field(default_factory=list)
 
     def remember(self, model: Any) -> None:
         """Leave it with a model, to be saved with it."""
@@ -79,7 +94,8 @@ class Recipe:
         frame = frame.copy(deep=False)
         for name in self.dates:
             if name in frame:
-                frame[name] = _days(frame[name], name in self.day_first)
+                known = name in self.day_first or name in self.month_first
+                frame[name] = _days(frame[name], name in self.day_first if known else None)
         for name in self.categorical:
             if name in frame:
                 frame[name] = [as_text(cell) for cell in frame[name]]
@@ -127,16 +143,19 @@ def arrange(
         note(f"used as numbers, but look like ids: {shown}; --drop or --id leaves them out")
     if texts:
         note(f"taken as numbers, which are stored as texts: {listed(texts)}")
-        frame = frame.assign(**{name: pd.to_numeric(frame[name]) for name in texts})
+        numbers = {name: as_numbers(frame[name], reading.decimal) for name in texts}
+        frame = frame.assign(**numbers)
     if dates:
         note(f"dates, taken as days since 1970: {listed(dates)}")
+    orders = {name: _day_first(frame[name]) for name in dates}
     recipe = Recipe(
         target,
         list(wish.ids),
         list(wish.categorical),
         dates,
         list(reading.missing),
-        [name for name in dates if _day_first(frame[name])],
+        [name for name, day_first in orders.items() if day_first],
+        [name for name, day_first in orders.items() if day_first is False],
     )
     return recipe.prepared(frame.drop(columns=list(left))), recipe
 
@@ -176,7 +195,8 @@ def _integers_with_gaps(column: pd.Series) -> bool:
     """Whether floats are so for want of another way to write a gap."""
     if not pd.api.types.is_float_dtype(column) or not column.hasnans:
         return False
-    return bool((column.isna() | ((column % 1 == 0) & (column.abs() < 2**63))).all())
+    known = column.dropna().astype(float)  # 2^63 is beyond half precision
+    return bool(((known % 1 == 0) & (known.abs() < 2**63)).all())
 
 
 def _holds_dates(known: pd.Series) -> bool:
@@ -197,10 +217,11 @@ def is_index(name: str, kind: Kind) -> bool:
     return unnamed and kind.word == "id" and kind.why == COUNTS
 
 
-def _day_first(column: pd.Series) -> bool:
+def _day_first(column: pd.Series) -> bool | None:
     """Whether dates of digits begin with the day, which some day after the twelfth must tell.
 
-    pandas would take each date by itself, 13/02 for a day in February and 02/03 for one too.
+    None where there are no such dates.  pandas would take each date by itself, 13/02 for a day in
+    February and 02/03 for one too.
     """
     orders = _orders(column)
     if len(orders) == 1:
@@ -216,7 +237,7 @@ def _day_first(column: pd.Series) -> bool:
             f"column {column.name!r} holds dates such as {unclear[0]!r}, and none tells whether "
             "the day or the month comes first. Write them as 2024-12-31."
         )
-    return bool(unclear)
+    return True if unclear else None
 
 
 def _orders(column: pd.Series) -> dict[bool, str]:
@@ -236,14 +257,22 @@ def _date_texts(column: pd.Series) -> list[Any]:
     return [cell for cell in map(as_text, column) if cell == cell]
 
 
-def _days(column: pd.Series, day_first: bool) -> pd.Series:
-    """Dates as days since 1970, with their fractions."""
+def _days(column: pd.Series, day_first: bool | None) -> pd.Series:
+    """Dates as days since 1970, with their fractions; None where the fit tells no order."""
+    if day_first is None:
+        day_first = bool(_day_first(column))
     other = _orders(column).get(not day_first)
     if other is not None:
         raise UserError(
             f"column {column.name!r} holds {other!r}, and the dates of the fit begin with the "
             f"{'day' if day_first else 'month'}. Write them in the same way."
         )
+    for cell in _date_texts(column):  # pandas would take what is not said from today's date
+        if _YEAR.search(cell) is None:
+            raise UserError(
+                f"column {column.name!r} does not hold dates only: {cell!r} says no year. Write "
+                "them as 2024-12-31, or leave cells empty."
+            )
     known = column.notna()
     iso = all(is_iso_date(cell) for cell in _date_texts(column.head(100)))
     if pd.api.types.is_numeric_dtype(column):  # 20241231 would be nanoseconds to pandas
@@ -261,5 +290,6 @@ def _days(column: pd.Series, day_first: bool) -> pd.Series:
             f"column {column.name!r} does not hold dates only: {error}. Write them as 2024-12-31, "
             "or leave cells empty."
         ) from error
-    since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return since.astype(float).where(known, np.nan)
+    moments = times.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    since = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return pd.Series(since, index=column.index).where(known, np.nan)

@@ -12,9 +12,9 @@ import pandas as pd
 
 from pinvlearn._core.files import written_whole
 from pinvlearn.cli._columns import Recipe, recipe_of
-from pinvlearn.cli._data import READERS, listed, read, texts_of
+from pinvlearn.cli._data import READERS, as_numbers, listed, read_source, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
-from pinvlearn.cli._kinds import MISSING, as_text
+from pinvlearn.cli._kinds import MISSING, Marks, as_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
 from pinvlearn.cli._text import opened_text, table
@@ -54,10 +54,7 @@ def read_triplets(
     frame = _texts(where, wanted if needed else names, optional, note, named)
     bad = frame[list(names)].isna().any(axis=1)
     if value in frame:
-        plain = frame[value]
-        if reading.decimal != "." and plain.dtype.kind not in "iuf":
-            plain = plain.str.replace(reading.decimal, ".", regex=False)
-        frame[value] = pd.to_numeric(plain, errors="coerce").astype(float)
+        frame[value] = as_numbers(frame[value], reading.decimal)
         bad |= ~np.isfinite(frame[value]) & needed
     if bad.any():
         note(
@@ -76,7 +73,7 @@ def _texts(
 ) -> pd.DataFrame:
     """Columns as texts, None where one is missing; lines with too many fields are left out."""
     if where.suffix not in (".csv", ".tsv"):
-        data = read(where.path, note, where.reading)
+        data = read_source(where, note)
         _check_names(wanted, data.frame().columns, named)
         wanted = [*wanted, *(name for name in welcome if name in data.frame().columns)]
         frame = texts_of(data, wanted)
@@ -100,7 +97,9 @@ def _texts(
     if malformed:
         note(f"{len(malformed)} malformed lines are left out, first {listed(malformed[0])}")
     frame = frame[list(wanted)].apply(lambda column: column.str.strip())
-    return frame.where(~frame.isin([*MISSING, *where.reading.missing]) & frame.notna(), None)
+    marks, decimal = Marks.of(where.reading.missing), where.reading.decimal
+    gaps = frame.map(lambda cell: cell in MISSING or marks.has(cell, decimal)).astype(bool)
+    return frame.where(~gaps & frame.notna(), None)
 
 
 def _check_quotes(name: str, text: str, mark: str) -> None:

@@ -15,12 +15,14 @@ from zipfile import is_zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import as_level, is_number
+from pinvlearn.cli._kinds import Marks, as_level, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -50,6 +52,11 @@ class Data:
     source: Any = None
 
     @property
+    def decimal(self) -> str:
+        """The decimal point of its texts."""
+        return "." if self.source is None else str(self.source.reading.decimal)
+
+    @property
     def multilabel(self) -> bool:
         """Whether rows have any number of labels."""
         return bool(sparse.issparse(self.y))
@@ -66,7 +73,11 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
 
     A table without rows is refused unless `empty` allows it.
     """
-    where = source(path, READERS, reading)
+    return read_source(source(path, READERS, reading), note, empty=empty)
+
+
+def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
+    """The same of what was opened before: a pipe gives its bytes once."""
     try:
         data = READERS[where.suffix](where, note)
     except (ImportError, MemoryError, UserError):
@@ -81,14 +92,36 @@ def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = F
         raise UserError(f"{where.name} has several columns called {twice!r}. Rename all but one.")
     if data.X.shape[0] == 0 and not empty:
         raise no_rows(where.name)
+    if where.reading.missing and where.suffix not in (".csv", ".tsv"):  # read so already
+        data = _without(data, Marks.of(where.reading.missing))
     return replace(data, source=where)
 
 
-def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFrame:
+def _without(data: Data, marks: Marks) -> Data:
+    """Data in which marks of missing values are such."""
+    X, y = data.X, data.y
+    if isinstance(X, pd.DataFrame):
+        X = pd.DataFrame({name: _masked(X[name], marks) for name in X.columns}, index=X.index)
+    if y is not None and not sparse.issparse(y):
+        y = _masked(pd.Series(y), marks)
+    return replace(data, X=X, y=y)
+
+
+def _masked(column: pd.Series, marks: Marks) -> pd.Series:
+    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    bad = column.isin(marks.numbers if number else marks.texts)
+    if column.dtype.kind in "iu" and bad.any():
+        column = column.astype("UInt64" if column.dtype.kind == "u" else "Int64")
+    return column.mask(bad) if bad.any() else column
+
+
+def tidy(
+    frame: pd.DataFrame, numbers: Iterable[str] | None = None, decimal: str = "."
+) -> pd.DataFrame:
     """Float columns and string columns, with NaN for what is missing.
 
     `numbers` names the columns that a model expects to be numbers; without it, columns that hold
-    numbers are.
+    numbers are.  Where they are texts, `decimal` is their point.
     """
     if numbers is None:
         kinds = map(pd.api.types.is_numeric_dtype, frame.dtypes)
@@ -97,10 +130,11 @@ def tidy(frame: pd.DataFrame, numbers: Iterable[str] | None = None) -> pd.DataFr
         number = frame.columns.isin(list(numbers))
     columns = {c: _categories(frame[c]) for c in frame.columns[~number]}
     texts = pd.DataFrame(columns, index=frame.index)
-    return pd.concat([_all_numbers(frame.loc[:, number]), texts], axis=1)[list(frame.columns)]
+    found = _all_numbers(frame.loc[:, number], decimal)
+    return pd.concat([found, texts], axis=1)[list(frame.columns)]
 
 
-def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+def _all_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
     """Finite floats; all columns at once where they are numbers to NumPy, for there may be many."""
     if all(kind.kind in "iufb" for kind in frame.dtypes):
         values = frame.to_numpy(dtype=float)
@@ -108,21 +142,34 @@ def _all_numbers(frame: pd.DataFrame) -> pd.DataFrame:
         if not len(bad):
             return pd.DataFrame(values, index=frame.index, columns=frame.columns)
         frame = frame.iloc[:, bad]  # of which the first is named
-    columns = {c: _numbers(frame[c]) for c in frame.columns}
+    columns = {c: _numbers(frame[c], decimal) for c in frame.columns}
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _numbers(column: pd.Series) -> pd.Series:
-    values = pd.to_numeric(column, errors="coerce").astype(float)
+def as_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
+    """Cells as floats, NaN where one is no number, as 1.5 is none where the point is a comma."""
+    if decimal != "." and not pd.api.types.is_numeric_dtype(column):
+        column = column.astype(object).map(
+            lambda cell: with_point(cell, decimal) if isinstance(cell, str) else cell
+        )
+    if pd.api.types.is_datetime64_any_dtype(column):  # pandas would count ticks
+        return pd.Series(np.nan, index=column.index, name=column.name)
+    return pd.to_numeric(column, errors="coerce").astype(float)
+
+
+def _numbers(column: pd.Series, decimal: str) -> pd.Series:
+    values = as_numbers(column, decimal)
     bad = (values.isna() & column.notna()) | np.isinf(values)
     if bad.any():
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
         said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
-        with_comma = ", say --decimal , if that is its point" * is_number(str(first), ",")
+        other = "," if decimal == "." else "."
+        by_other = other in str(first) and is_number(str(first), other)
+        with_other = f", say --decimal {other} if that is its point" * by_other
         raise UserError(
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
-            f"column{with_comma}, or leave the cell empty."
+            f"column{with_other}, or leave the cell empty."
         )
     check_squares(values, f"column {column.name!r}")
     return values
@@ -191,16 +238,30 @@ def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
 
 
 def _read_parquet(where: Source, note: Note) -> Data:
-    return Data(parquet_frame(where))
+    frame = parquet_frame(where)
+    names = [str(name) for name in frame.index.names if name is not None]
+    if names:
+        note(f"left out: the index {listed(names)}; reset_index of pandas makes columns of it")
+    return Data(frame.reset_index(drop=True))
 
 
 def parquet_frame(where: Source) -> pd.DataFrame:
-    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds."""
-    frame = pd.read_parquet(where.opened())
+    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds.
+
+    Integers beside gaps stay integers: as floats large ones would lose digits.
+    """
+    table = pq.read_table(where.opened())
+    frame = table.to_pandas()
     frame.columns = [str(c) for c in frame.columns]
+    for kind, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_integer(kind.type) and column.null_count and kind.name in frame:
+            own = pd.UInt64Dtype() if pa.types.is_uint64(kind.type) else pd.Int64Dtype()
+            frame[kind.name] = column.to_pandas(types_mapper=lambda _, own=own: own).array
     for name in frame.columns if frame.columns.is_unique else ():
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
+        if isinstance(frame[name].dtype, pd.BooleanDtype):  # beside gaps a category, as in text
+            frame[name] = frame[name].astype(object if frame[name].hasnans else bool)
         known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
         if len(known) and all(isinstance(cell, Decimal) for cell in known):
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
@@ -235,6 +296,8 @@ def _read_npz(where: Source, note: Note) -> Data:
         parts = {name: file[name] for name in file.files}
     if "is_test" in parts:
         note(f"{where.path.name} marks test rows (is_test); all rows are used")
+    if "sample_weight" in parts:
+        note(f"{where.path.name} holds sample_weight, which is not used: all rows count alike")
     y = csr_from_parts(parts, "Y") if "Y_data" in parts and "y" not in parts else parts.get("y")
     names = parts.get("target_names", np.array([]))
     if (

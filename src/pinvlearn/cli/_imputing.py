@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import CHECK, listed, no_rows
+from pinvlearn.cli._data import CHECK, check_squares, listed, no_rows
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
     Kind,
+    Marks,
     kind_of_integers,
     kind_of_levels,
     kind_of_texts,
@@ -98,6 +100,9 @@ def fill(
     report = None
     if wanted:
         frame = pd.DataFrame({str(at): column(at) for at in used})
+        for at in used:
+            if kinds[at].word == "number":
+                check_squares(frame[str(at)], f"column {names[at]!r}")
         model = SVDImputer(
             "auto" if wish.rank is None else wish.rank, solver=wish.solver, random_state=wish.seed
         )
@@ -112,15 +117,14 @@ def fill(
 def impute_text(source: Source, out: Path | None, wish: Wish, note: Note) -> int:
     """Fill the gaps of delimited text; returns the number of rows."""
     sheet = read_sheet(source)
-    missing = MISSING | set(source.reading.missing)
+    decimal, marks = source.reading.decimal, Marks.of(source.reading.missing)
     texts = [
-        [None if cell is None or cell in missing else cell for cell in sheet.column(at)]
+        [None if cell in MISSING or marks.has(cell, decimal) else cell for cell in sheet.column(at)]
         for at in range(len(sheet.names))
     ]
     short = [row for row in range(len(sheet)) if sheet.width(row) < len(sheet.names)]
     if short:
         note(f"{len(short)} lines are short and stay so, first line {sheet.line(short[0])}")
-    decimal = source.reading.decimal
     check_columns("--id", wish.left, sheet.names)
     check_columns("--categorical", wish.categories, sheet.names)
     kinds = [
@@ -156,14 +160,15 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
         raise UserError(
             f"{source.name} could not be read as parquet: {sentence(error)}. {CHECK}"
         ) from error
-    masks = [_missing(column) for column in table.columns]
+    marks = Marks.of(source.reading.missing)
+    masks = [_missing(column, marks) for column in table.columns]
     gaps = [np.flatnonzero(mask).tolist() for mask in masks]
     check_columns("--id", wish.left, table.column_names)
     check_columns("--categorical", wish.categories, table.column_names)
     kinds = []
-    for name, own, rows in zip(table.column_names, table.columns, gaps, strict=True):
-        known = own.drop_null()
-        kind = _kind_of_arrow(name, known, rows, len(table))
+    for name, own, mask in zip(table.column_names, table.columns, masks, strict=True):
+        known = _without_views(own).filter(pa.array(~mask))
+        kind = _kind_of_arrow(name, known)
         asked = name in wish.categories
         kinds.append(_asked(name, kind, known.to_pylist() if asked else (), wish))
 
@@ -296,19 +301,22 @@ def _as_table(
     return pa.Table.from_arrays(arrays, names=sheet.names)
 
 
-def _missing(column: Any) -> Any:
-    """Where a column of Arrow is null, or NaN."""
+def _missing(column: Any, marks: Marks) -> Any:
+    """Where a column of Arrow is null, NaN, or a mark of a gap."""
     null = column.is_null(nan_is_null=pa.types.is_floating(column.type))
-    return null.to_numpy(zero_copy_only=False) if hasattr(null, "to_numpy") else np.asarray(null)
+    mask = np.array(null.to_numpy(zero_copy_only=False), dtype=bool)
+    if marks.texts:
+        mask |= np.array([marks.has(cell) for cell in column.to_pylist()], dtype=bool)
+    return mask
 
 
-def _kind_of_arrow(name: str, known: Any, gaps: list[int], rows: int) -> Kind:
+def _kind_of_arrow(name: str, known: Any) -> Kind:
     """What a column of Arrow holds, from its type and what is known of it."""
     kind = known.type
-    if len(gaps) == rows or pa.types.is_null(kind):
+    if not len(known):
         return Kind("empty", "no value at all")
     if pa.types.is_floating(kind):
-        finite = np.isfinite(known.to_numpy()[~np.isnan(known.to_numpy())]).all()
+        finite = np.isfinite(known.to_numpy()).all()
         return Kind("number") if finite else Kind("text", "infinite values")
     if pa.types.is_decimal(kind):
         return Kind("number", decimals=kind.scale)
@@ -319,22 +327,24 @@ def _kind_of_arrow(name: str, known: Any, gaps: list[int], rows: int) -> Kind:
     levels = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_boolean(kind):
         return Kind("category")
-    if pa.types.is_string(levels) or pa.types.is_large_string(levels) or _is_view(levels):
+    if pa.types.is_string(levels) or pa.types.is_large_string(levels):
         return kind_of_levels(known.to_pylist())
     return Kind("text", f"values of the type {kind}")
 
 
-def _is_view(kind: Any) -> bool:
-    return bool(pa.types.is_string_view(kind))
+def _without_views(column: Any) -> Any:
+    """Texts that are stored as views as plain ones, which Arrow can filter and replace."""
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def _from_arrow(column: Any, kind: Kind, mask: Any) -> pd.Series:
-    values = column.to_pylist()
+    pairs = zip(column.to_pylist(), mask, strict=True)
+    values = [None if gap else value for value, gap in pairs]
     if kind.word == "category":
         return pd.Series(pd.Categorical(values))
     if kind.word == "integer":
         return pd.Series(values, dtype="Int64")
-    floats = [np.nan if gap else float(value) for value, gap in zip(values, mask, strict=True)]
+    floats = [np.nan if value is None else float(value) for value in values]
     return pd.Series(floats, dtype="float64")
 
 
@@ -342,8 +352,9 @@ def _with_values(column: Any, mask: Any, values: list[Any]) -> Any:
     """A column of Arrow with its missing cells replaced, of the same type."""
     kind = column.type
     if not pa.types.is_dictionary(kind):
-        whole = column.combine_chunks()
-        return pc.replace_with_mask(whole, pa.array(mask), _of_type(values, kind))
+        whole = _without_views(column).combine_chunks()
+        new = pc.replace_with_mask(whole, pa.array(mask), _of_type(values, whole.type))
+        return new.cast(kind) if pa.types.is_string_view(kind) else new
     whole = column.unify_dictionaries().combine_chunks()
     place = {level: at for at, level in enumerate(whole.dictionary.to_pylist())}
     codes = pa.array([place[value] for value in values], whole.indices.type)
@@ -352,11 +363,13 @@ def _with_values(column: Any, mask: Any, values: list[Any]) -> Any:
 
 
 def _of_type(values: list[Any], kind: Any) -> Any:
+    """An array of a type, with values beyond its range at the end of that."""
     if pa.types.is_decimal(kind):
-        from decimal import Decimal
-
-        digits = Decimal(1).scaleb(-kind.scale)
-        return pa.array([Decimal(value).quantize(digits) for value in values], kind)
+        wide, last = Context(prec=100), Decimal(1).scaleb(-kind.scale)
+        most = wide.subtract(Decimal(1).scaleb(kind.precision - kind.scale), last)
+        near = (max(most.copy_negate(), min(most, Decimal(value))) for value in values)
+        return pa.array([value.quantize(last, context=wide) for value in near], kind)
     if pa.types.is_float16(kind):
-        return pa.array(np.array(values, dtype=np.float16), kind)
+        end = float(np.finfo(np.float16).max)
+        return pa.array(np.clip(np.array(values), -end, end).astype(np.float16), kind)
     return pa.array(values, kind)

@@ -1,9 +1,11 @@
 """What a column of a table holds, told from its cells, and why."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -35,8 +37,8 @@ OTHER_DATES = "dates that are not written as 2024-12-31"
 TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 """How else truth values are written that pandas reads as such."""
 
-_WHOLE = re.compile(r"[-+]?\d+")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[-+]?0\d+")
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|index|nr|row)$|[a-z](?:Id|ID)$")
 _OTHER_DATE = re.compile(
@@ -59,6 +61,30 @@ class Kind:
     why: str = ""
     decimals: int | None = None
     remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a user says stands for a missing value: texts, and numbers in any writing or type."""
+
+    texts: frozenset[str]
+    numbers: frozenset[float]
+
+    @classmethod
+    def of(cls, given: Iterable[str]) -> "Marks":
+        """The marks of an option."""
+        texts = frozenset(given)
+        return cls(texts, frozenset(float(mark) for mark in texts if is_number(mark)))
+
+    def has(self, cell: Any, decimal: str = ".") -> bool:
+        """Whether a cell is one: -999.0 is where -999 is."""
+        if isinstance(cell, str):
+            number = bool(self.numbers) and is_number(cell, decimal)
+            return cell in self.texts or (
+                number and float(with_point(cell, decimal)) in self.numbers
+            )
+        number = isinstance(cell, int | float | Decimal) and not isinstance(cell, bool)
+        return number and cell in self.numbers
 
 
 def kind_of_texts(name: str, cells: Sequence[str | None], decimal: str = ".") -> Kind:
@@ -132,8 +158,13 @@ def kind_of_integers(name: str, whole: Sequence[int]) -> Kind:
 
 def is_number(cell: str, decimal: str = ".") -> bool:
     """Whether a cell is a finite number."""
-    plain = cell if decimal == "." else cell.replace(decimal, ".")
-    return _NUMBER.fullmatch(plain) is not None
+    plain = with_point(cell, decimal)
+    return _NUMBER.fullmatch(plain) is not None and math.isfinite(float(plain))
+
+
+def with_point(cell: str, decimal: str) -> str:
+    """A cell as Python writes numbers; where a comma is the decimal point, a point is a comma."""
+    return cell if decimal == "." else cell.translate(str.maketrans(f"{decimal}.", f".{decimal}"))
 
 
 def is_code(cell: str) -> bool:

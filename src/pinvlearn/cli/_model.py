@@ -17,7 +17,7 @@ from pinvlearn.cli._options import check_word
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading
 from pinvlearn.features.columns import PreparedLevels
-from pinvlearn.learners._tables import LEVEL
+from pinvlearn.learners._tables import DURATION, LEVEL, NUMBER
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
 from pinvlearn.learners.extreme_svm import ExtremeSVMClassifier
@@ -192,15 +192,19 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
     if names is None:
         if frame.shape[1] != width:
             raise UserError(f"the data has {frame.shape[1]} columns; the model needs {width}.")
-        return tidy(frame, frame.columns).to_numpy()
+        return tidy(frame, frame.columns, data.decimal).to_numpy()
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise UserError(
             f"the data lacks {len(missing)} of the {width} columns that the model learned from: "
             f"{listed(missing)}. Add them, or fit a model without them."
         )
-    levels = _levels(model)
-    frame = tidy(frame[list(names)], set(names) - set(levels))
+    levels, kinds = _levels(model), _kinds(model)
+    numbers = [name for name in names if kinds.get(name, NUMBER) == NUMBER]
+    durations = {
+        name: _durations(frame[name]) for name in names if kinds.get(name) == DURATION
+    }  # and dates are texts of ISO 8601
+    frame = tidy(frame[list(names)], numbers, data.decimal).assign(**durations)
     _note_missing(frame, AS_FITTED, note)
     _note_unseen(frame, levels, note)
     return frame
@@ -242,19 +246,42 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 
 
+def _inputs(model: Any) -> Any:
+    """What makes the tables of a loaded model ready, if that knows their columns by name."""
+    inputs = model.steps[0][1] if isinstance(model, Pipeline) else getattr(model, "inputs_", None)
+    named = isinstance(inputs, TabularInputs) and hasattr(inputs, "feature_names_in_")
+    return inputs if named else None
+
+
+def _kinds(model: Any) -> dict[str, str]:
+    """What each column of a loaded model holds, where that is known."""
+    inputs = _inputs(model)
+    return {} if inputs is None else dict(zip(inputs.feature_names_in_, inputs.kinds_, strict=True))
+
+
 def _levels(model: Any) -> dict[str, set[str]]:
     """The levels of each column of categories that a loaded model has learned from."""
-    inputs = model.steps[0][1] if isinstance(model, Pipeline) else getattr(model, "inputs_", None)
-    names = getattr(inputs, "feature_names_in_", None)
-    if not isinstance(inputs, TabularInputs) or names is None:
-        return {}
+    inputs = _inputs(model)
     known: dict[str, set[str]] = {
-        name: set() for name, kind in zip(names, inputs.kinds_, strict=True) if kind == LEVEL
+        name: set() for name, kind in _kinds(model).items() if kind == LEVEL
     }
-    for column in inputs.columns_.columns:
+    for column in inputs.columns_.columns if known else ():
         if isinstance(column, PreparedLevels):
-            known[names[column.source]] = {*column.levels, *inputs.pooled_.get(column.name, ())}
+            name = inputs.feature_names_in_[column.source]
+            known[name] = {*column.levels, *inputs.pooled_.get(column.name, ())}
     return known
+
+
+def _durations(column: pd.Series) -> pd.Series:
+    """Durations of a model that Python has saved; numbers are seconds, as Parquet's are read."""
+    seconds = pd.api.types.is_numeric_dtype(column)
+    try:
+        return pd.to_timedelta(column, unit="s" if seconds else None)
+    except ValueError as error:
+        raise UserError(
+            f"column {column.name!r} does not hold durations only: {error}. Write them as 1 days "
+            "02:30:00, or leave cells empty."
+        ) from error
 
 
 def _note_unseen(X: pd.DataFrame, levels: dict[str, set[str]], note: Note) -> None:

@@ -1,7 +1,7 @@
 """Predictions for the rows of a table, with what belongs beside them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,12 @@ import pandas as pd
 from scipy import sparse
 
 from pinvlearn.cli import _labels, _model
-from pinvlearn.cli._columns import recipe_of
-from pinvlearn.cli._data import OWN_TARGET, Data, texts_of
+from pinvlearn.cli._columns import PREDICTION, recipe_of
+from pinvlearn.cli._data import LARGEST, OWN_TARGET, Data, as_numbers, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_columns
 from pinvlearn.cli._output import Note
-from pinvlearn.cli._target import as_quantities, labels_of
+from pinvlearn.cli._target import labels_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
                 "so too. Rename it, or leave it out."
             )
         ids = texts_of(data, there)
-        inputs = Data(recipe.prepared(data.X), data.y)
+        inputs = replace(data, X=recipe.prepared(data.X))
     elif beside.ids:
         raise UserError("--id names a column; sparse data has none.", USAGE)
     X = _model.inputs_for(model, inputs, note)
@@ -76,10 +76,10 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
     if outputs.ndim == 2:  # of a model that Python has saved
         if beside.proba or beside.interval is not None:
             raise UserError("--proba and --interval are for models of one target.", USAGE)
-        names = [f"prediction_{target}" for target in range(outputs.shape[1])]
+        names = [f"{PREDICTION}_{target}" for target in range(outputs.shape[1])]
         return pd.concat([ids, pd.DataFrame(outputs, columns=names)], axis=1)
-    found = pd.DataFrame({"prediction": outputs})
-    _note_score(model, recipe.target, data, found["prediction"].to_numpy(), note)
+    found = pd.DataFrame({PREDICTION: outputs})
+    _note_score(model, recipe.target, data, found[PREDICTION].to_numpy(), note)
     if beside.interval is not None:
         found["low"], found["high"] = _learner(model).predict_interval(
             _before_learner(model, X), beside.interval
@@ -91,7 +91,7 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
 
 def _names(model: Any, beside: Beside) -> list[str]:
     """Of the columns of predictions."""
-    names = ["prediction"]
+    names = [PREDICTION]
     names += ["low", "high"] if beside.interval is not None else []
     return names + ([f"p_{label}" for label in model.classes_] if beside.proba else [])
 
@@ -114,12 +114,21 @@ def _note_score(model: Any, target: str | None, data: Data, found: Any, note: No
         right = np.mean(labels.astype(str) == found.astype(str))
         note(f"accuracy {right:.4g} on {len(y)} rows, by {name}")
         return
-    truth = as_quantities(y)
-    left = truth - found
+    truth = as_numbers(y, data.decimal).to_numpy(dtype=float)
+    usable = np.abs(truth) <= LARGEST
+    if not usable.all():
+        note(
+            f"{(~usable).sum()} of {len(y)} rows are not scored, as {name} holds no number there, "
+            f"first '{y[~usable].iloc[0]}'"
+        )
+    if not usable.any():
+        return
+    truth = truth[usable]
+    left = truth - found[usable]
     said = f"RMSE {np.sqrt(np.mean(left**2)):.4g}"
     if np.var(truth) > 0.0:
         said += f", R² {1.0 - np.mean(left**2) / np.var(truth):.4g}"
-    note(f"{said} on {len(y)} rows, by {name}")
+    note(f"{said} on {len(truth)} rows, by {name}")
 
 
 def _learner(model: Any) -> Any:

@@ -53,13 +53,19 @@ def splits(task: str, y: Any, folds: int, seed: int, note: Note) -> list[Split]:
     kind = KFold
     if task == "classification":
         labels, counts = np.unique(y, return_counts=True)
+        rare = labels[counts.argmin()]
         if counts.min() >= parts:
             kind = StratifiedKFold
         else:
-            rare = labels[counts.argmin()]
             note(f"class '{rare}' has {counts.min()} of the rows: folds do not keep proportions")
     splitter = kind(parts, shuffle=True, random_state=seed)
-    return list(splitter.split(y, y))[:folds]
+    found = list(splitter.split(y, y))[:folds]
+    if task == "classification" and any(len(np.unique(y[train])) < 2 for train, _ in found):
+        raise UserError(
+            f"class '{rare}' has {counts.min()} of the rows, and without one part of them there is "
+            "one class alone. Give more rows of it."
+        )
+    return found
 
 
 def race(

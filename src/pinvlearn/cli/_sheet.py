@@ -78,7 +78,7 @@ class Sheet:
         return "".join([*pieces, whole[done:]])
 
     def written_with(self, mark: str, cells: Mapping[tuple[int, int], str]) -> str:
-        """The same table with another delimiter."""
+        """The same table with another delimiter, after the same mark of the byte order."""
         whole = self.text.whole
         ends = {end: whole.count(end) for end in LINE_ENDS}
         end = "\r\n" if ends["\r\n"] else "\n" if ends["\n"] else "\r" if ends["\r"] else "\n"
@@ -88,7 +88,7 @@ class Sheet:
         for row in range(len(self)):
             own = [self.cell(row, column) or "" for column in range(self.width(row))]
             writer.writerow([cells.get((row, at), said) for at, said in enumerate(own)])
-        return out.getvalue()
+        return whole[: self.text.start] + out.getvalue()
 
     def _needs_quotes(self, said: str) -> bool:
         return (
@@ -124,7 +124,10 @@ def read_sheet(source: Source) -> Sheet:
         if len(starts) - fresh == 1 and group == 2 and not found.group(2).strip():
             del starts[fresh:], stops[fresh:], quoted[fresh:]
         elif names is None:
-            names = [whole[a:b].strip() for a, b in zip(starts, stops, strict=True)]
+            names = [
+                whole[a:b].replace('""', '"' if within else '""').strip()
+                for a, b, within in zip(starts, stops, quoted, strict=True)
+            ]
             del starts[:], stops[:], quoted[:]
         else:
             if len(starts) - fresh > len(names):

@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from pinvlearn._core.files import why_no_file
@@ -34,6 +35,11 @@ MAGIC = {
     b"%%MatrixMarket": ".mtx",
 }
 """How what comes through a pipe, which has no ending, begins; anything else is CSV."""
+
+_QUOTED = r'(?<![^,;\t|\r\n \ufeff])"(?:[^"]|"")*+"'
+"""What is within quotes, which begin a cell: one that follows a digit is a mark of inches."""
+
+_LINE = re.compile(rf"(?:{_QUOTED}|[^\r\n])*+(?:\r\n|\r|\n|\Z)")
 
 BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -103,6 +109,12 @@ class Source:
             raise UserError(
                 f"{self.name} holds NUL characters, which are no text in {encoding}. Say how it is "
                 "written with --encoding, such as utf-16, or take another copy."
+            )
+        mark = re.match("\ufeff?(sep=.)[\r\n]", text.whole, re.IGNORECASE)
+        if mark is not None:
+            raise UserError(
+                f"{self.name} begins with {mark[1]!r}, which says the delimiter to spreadsheets "
+                "alone. Remove this line."
             )
         return text
 
@@ -191,10 +203,15 @@ def delimiter(text: str, suffix: str, reading: Reading = AS_USUAL) -> str:
     """
     if suffix == ".tsv":
         return "\t"
-    lines = (found.group() for found in re.finditer(r"[^\r\n]*\S[^\r\n]*", text))
     # what is within quotes does not count
-    header, row = ("".join(next(lines, "").split('"')[::2]) for _ in range(2))
+    header, row = (re.sub(_QUOTED, "", line) for line in [*first_lines(text, 2), "", ""][:2])
     order = (";", ",", "\t", "|") if reading.decimal == "," else (",", ";", "\t", "|")
     there = [mark for mark in order if mark in header]
     alike = [mark for mark in there if header.count(mark) == row.count(mark)]
-    return next(iter((*alike, *there)), ",")
+    return next(iter((*alike, *there)), order[0])
+
+
+def first_lines(text: str, count: int) -> list[str]:
+    """The first lines that are not blank, each up to its end outside quotes."""
+    lines = (found.group().strip("\r\n") for found in _LINE.finditer(text))
+    return list(islice((line for line in lines if line.strip()), count))

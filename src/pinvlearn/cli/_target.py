@@ -7,9 +7,16 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from pinvlearn.cli._data import OWN_TARGET, Data, check_squares, listed, read, texts_of
+from pinvlearn.cli._data import OWN_TARGET, Data, as_numbers, check_squares, listed, read, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
-from pinvlearn.cli._kinds import is_code, kind_of_levels, kind_of_texts
+from pinvlearn.cli._kinds import (
+    EXACT,
+    as_level,
+    is_code,
+    is_number,
+    kind_of_levels,
+    kind_of_texts,
+)
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source
 
@@ -50,18 +57,24 @@ def learning_data(
         _check_numbers(y, target or OWN_TARGET, reading)
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
-    y = labels_of(data, y) if task == "classification" else as_quantities(y)
+    y = labels_of(data, y) if task == "classification" else as_quantities(y, data.decimal)
     return Learning(X, y, task, target or OWN_TARGET, data.source)
 
 
 def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
-    """Refuse a target of texts that seem to be numbers: each would be a class of its own."""
+    """Refuse a target of dates, or of texts that seem to be numbers: each would be a class."""
     if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
         return
     cells = [str(cell) for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
     if kind_of_levels(cells).word != "text":
         return
+    if kind.word == "date":
+        raise UserError(
+            f"the target {target!r} holds dates. Give the days since one of them as numbers, or "
+            "say --task classification.",
+            USAGE,
+        )
     if kind.remedy:
         raise UserError(
             f"the target {target!r} holds {kind.why}. {kind.remedy}; --task classification takes "
@@ -126,28 +139,61 @@ def infer_task(y: pd.Series) -> tuple[Task, str]:
 def labels_of(
     data: Data, y: pd.Series, *, least: int = 2, like: Any = None
 ) -> np.ndarray[Any, Any]:
-    """Class labels of a file, as `as_labels` has them, but for zeros in front: 007 is not 7."""
-    numbers = pd.api.types.is_integer_dtype(y) or pd.api.types.is_float_dtype(y)
-    if numbers and y.name is not None and (like is None or like.dtype.kind in "US"):
+    """Class labels of a file, as `as_labels` has them, but as written where numbers would lose it.
+
+    Those are zeros in front (007 is not 7), integers beyond 2^53 beside gaps, and what the classes
+    of a model have that are texts.
+    """
+    texts = _are_texts(like)
+    rounded = pd.api.types.is_float_dtype(y) and bool((y.abs() >= EXACT).any())
+    if (
+        y.name is not None
+        and (texts or rounded or like is None)
+        and pd.api.types.is_numeric_dtype(y)
+    ):
         written = texts_of(data, [y.name])[y.name].loc[y.index]
-        if any(isinstance(cell, str) and is_code(cell) for cell in written):
-            y = written.str.strip()
+        if texts or any(isinstance(cell, str) and is_code(cell) for cell in written):
+            y = written
+        elif rounded:
+            y = pd.to_numeric(written)
     return as_labels(y, least=least, like=like)
 
 
 def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[Any, Any]:
     """The target as class labels: integers where it holds whole numbers, strings otherwise.
 
-    With the classes of a model as `like`, strings where those are strings.
+    With the classes of a model as `like`, strings where those are strings, and written as those.
     """
-    labels = None if like is not None and like.dtype.kind in "US" else _whole_numbers(y)
-    labels = _texts(y) if labels is None else labels
+    labels = None if _are_texts(like) else _whole_numbers(y)
+    if labels is None:
+        labels = _texts(y) if like is None else _as_known(_texts(y), like.astype(str).tolist())
     if len(np.unique(labels)) < least:
         raise UserError(
             f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
             "target column, or add rows of another class."
         )
     return labels
+
+
+def _are_texts(classes: Any) -> bool:
+    return classes is not None and all(isinstance(label, str) for label in classes.tolist())
+
+
+def _as_known(labels: np.ndarray[Any, Any], classes: list[str]) -> np.ndarray[Any, Any]:
+    """Labels as the classes of a model are written: 1 as 1.0, true as TRUE, if one is that."""
+    written = {_meant(label): label for label in classes}
+    written |= {label: label for label in classes}
+    found = {
+        label: written.get(label, written.get(_meant(label), as_level(label)))
+        for label in np.unique(labels).tolist()
+    }
+    return np.array([found[label] for label in labels.tolist()])
+
+
+def _meant(label: str) -> float | str:
+    """What a label says: a number, however that is written, or the text of a level."""
+    number = is_number(label) and not is_code(label)
+    return float(label) if number else str(as_level(label))
 
 
 def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
@@ -161,20 +207,20 @@ def _whole_numbers(y: pd.Series) -> np.ndarray[Any, Any] | None:
 
 
 def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
-    """Text as it stands, and whole numbers without a point."""
+    """Text without blanks around it, and whole numbers without a point."""
     if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
         return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
-    return y.astype(str).to_numpy().astype(str)
+    return np.char.strip(y.astype(str).to_numpy().astype(str))
 
 
-def as_quantities(y: pd.Series) -> np.ndarray[Any, Any]:
+def as_quantities(y: pd.Series, decimal: str = ".") -> np.ndarray[Any, Any]:
     """The target as floats."""
-    values = pd.to_numeric(y, errors="coerce").to_numpy(dtype=float)
+    values = as_numbers(y, decimal).to_numpy(dtype=float)
     bad = ~np.isfinite(values)
     if bad.any():
         raise UserError(
-            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Use --task "
-            "classification, or clean the column.",
+            f"the target holds '{y[bad].iloc[0]}'; regression needs finite numbers. Clean the "
+            "column, leave the cell empty, or fit with --task classification.",
             USAGE,
         )
     check_squares(values, "the target")

@@ -10,13 +10,13 @@ import pandas as pd
 
 from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._output import Note
-from pinvlearn.cli._sources import Source, delimiter
+from pinvlearn.cli._sources import Source, delimiter, first_lines
 
 
 def opened_text(where: Source) -> tuple[str, str, str]:
     """Text, its first line, and what separates its cells."""
     text = where.text().whole.lstrip("\ufeff")
-    header = next((line for line in text.splitlines() if line.strip()), "")
+    header = next(iter(first_lines(text, 1)), "")
     return text, header, delimiter(text, where.suffix, where.reading)
 
 

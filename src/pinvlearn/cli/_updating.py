@@ -1,5 +1,6 @@
 """Models that go on learning: rows of a file as counted blocks, and their sums."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -157,9 +158,13 @@ class NewRows:
         """The rows for the model of a file."""
         learner = learner_of(fitted, path)
         table, y = split_target(data, target or target_of(fitted, data), note, least=1)
-        X = inputs_for(fitted, Data(recipe_of(fitted).prepared(table)), note)
+        X = inputs_for(fitted, replace(data, X=recipe_of(fitted).prepared(table)), note)
         classes = getattr(learner, "classes_", None)
-        y = as_quantities(y) if classes is None else labels_of(data, y, least=1, like=classes)
+        if classes is None:
+            return cls(fitted, path, learner, X, as_quantities(y, data.decimal))
+        y = labels_of(data, y, least=1, like=classes)
+        if classes.dtype.kind in "iu" and y.dtype.kind == "U":
+            y = _whole_numbers(y, classes, path)
         return cls(fitted, path, learner, X, y)
 
     def summary(self, source: str) -> Any:
@@ -212,6 +217,17 @@ class NewRows:
         if hasattr(self.learner, "classes_"):
             said["classes"] = len(self.learner.classes_)
         return said
+
+
+def _whole_numbers(labels: Any, classes: Any, path: Path) -> Any:
+    """Labels of texts for a model whose classes are whole numbers."""
+    for label in labels.tolist():
+        if re.fullmatch(r"-?[0-9]{1,18}", label) is None:
+            raise UserError(
+                f"the target holds {label!r}, and the classes of {path} are whole numbers: "
+                f"{listed(classes)}. Clean it, or fit a model to all rows."
+            )
+    return labels.astype(np.int64)
 
 
 def solved_by(learner: Any) -> dict[str, str]:

@@ -173,7 +173,7 @@ def fit(
         "random_state": seed,
     }
     check_output(out, [data], MODEL)
-    check_page(page, [data])
+    check_page(page, [data], out)
     check_device(device)
     if model == "completion":
         others = {

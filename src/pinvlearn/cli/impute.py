@@ -64,7 +64,7 @@ def impute(
     out = file_or_stdout(out)
     if out is not None:
         check_named_output(out, [data], TABLES)
-    check_page(page, [data])
+    check_page(page, [data], out)
     if page is not None and out is None:
         raise UserError("--report needs --out FILE: it reads what was written.", USAGE)
     reading = as_read(encoding, decimal, missing)
@@ -76,10 +76,10 @@ def impute(
         elif where.suffix == ".parquet":
             rows = _imputing.impute_parquet(where, out, wish, output.note)
         else:
-            frame = _data.read(data, output.note).frame()
+            frame = _data.read_source(where, output.note).frame()
             rows = _imputing.impute_frame(where.name, frame, out, wish, output.note)
     if out is not None:
         output.note(f"{rows} rows in {out}")
     if page is not None and out is not None:
-        report_filled(page, data, out, reading, output.notes)
+        report_filled(page, where, out, output.notes)
         output.note(f"the report is in {page}")

@@ -1,6 +1,7 @@
 """``pinvlearn report``: what a saved model is worth on a file, as one HTML page."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from pinvlearn.cli._options import (
     as_read,
 )
 from pinvlearn.cli._output import Output
-from pinvlearn.cli._sources import Reading
+from pinvlearn.cli._sources import Source
 from pinvlearn.cli._writing import PAGES, check_named_output
 
 Page = Annotated[
@@ -78,10 +79,10 @@ def report(
     else:
         wanted = target or _updating.target_of(fitted, rows)
         table, column = _target.split_target(rows, wanted, output.note)
-        X = _model.inputs_for(fitted, _data.Data(recipe.prepared(table)), output.note)
+        X = _model.inputs_for(fitted, replace(rows, X=recipe.prepared(table)), output.note)
         classes = getattr(learner_of(fitted), "classes_", None)
         y = (
-            _target.as_quantities(column)
+            _target.as_quantities(column, rows.decimal)
             if classes is None
             else _target.labels_of(rows, column, least=1, like=classes)
         )
@@ -89,18 +90,20 @@ def report(
     output.note(f"the report is in {out}")
 
 
-def check_page(path: Path | None, inputs: Sequence[Path]) -> None:
+def check_page(path: Path | None, inputs: Sequence[Path], out: Path | None = None) -> None:
     """Refuse a page that could not or must not be written before any work is done."""
-    if path is not None:
-        check_named_output(path, inputs, PAGES)
+    if path is None:
+        return
+    check_named_output(path, inputs, PAGES)
+    if out is not None and path.resolve() == out.resolve():
+        raise UserError(f"--out and --report are both {path}. Give each its own name.", USAGE)
 
 
-def report_filled(
-    path: Path, data: Path, out: Path, reading: Reading, notes: Sequence[str]
-) -> None:
+def report_filled(path: Path, data: Source, out: Path, notes: Sequence[str]) -> None:
     """Write what is in the gaps of a file now: both files are read, and nothing is assumed."""
     from pinvlearn.cli import _data
     from pinvlearn.report.write import write_imputation
 
-    before, after = (_data.read(file, lambda _: None, reading).frame() for file in (data, out))
-    write_imputation(path, data.name, before, after, notes)
+    before = _data.read_source(data, lambda _: None).frame()
+    after = _data.read(out, lambda _: None, data.reading).frame()
+    write_imputation(path, data.path.name, before, after, notes)

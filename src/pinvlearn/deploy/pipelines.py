@@ -267,7 +267,8 @@ class ContainerNodes:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """What skl2onnx calls for an estimator of ours."""
     nodes = ContainerNodes(scope, container)
-    if isinstance(operator.raw_operator, TabularInputs) and len(operator.inputs) > 1:
+    by_column = len(operator.inputs) > 1 or _is_text(operator.inputs[0])
+    if isinstance(operator.raw_operator, TabularInputs) and by_column:
         values = [_table(nodes, operator)]
     else:
         values = convert(nodes, operator.raw_operator, _rows(nodes, operator))
@@ -277,9 +278,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def _table(nodes: Nodes, operator: Any) -> str:
     """A table by its columns, texts as they are."""
-    texts = _skl2onnx().common.data_types.StringTensorType
-    inputs = [(part.full_name, isinstance(part.type, texts)) for part in operator.inputs]
+    inputs = [(part.full_name, _is_text(part)) for part in operator.inputs]
     return prepared_table(nodes, operator.raw_operator, inputs)
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part.type, _skl2onnx().common.data_types.StringTensorType)
 
 
 def _rows(nodes: Nodes, operator: Any) -> str:

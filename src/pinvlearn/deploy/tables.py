@@ -103,7 +103,13 @@ def _levels(nodes: Nodes, column: PreparedLevels, x: str, texts: bool) -> str:
 def _of_texts(nodes: Nodes, column: PreparedLevels, x: str) -> str:
     n_known = len(column.levels)
     codes = {level: code for code, level in enumerate(column.levels)}
-    codes[GAP] = len(column.labels) - 1 if column.missing else -1
+    if GAP not in (*column.levels, *column.pooled):
+        codes[GAP] = len(column.labels) - 1 if column.missing else -1
+    elif column.missing:
+        raise ValueError(
+            f"column {column.name!r} of TabularInputs has gaps and empty texts, which a graph "
+            "cannot tell apart. Give both the same value before the fit."
+        )
     code = nodes.add(
         "LabelEncoder",
         x,

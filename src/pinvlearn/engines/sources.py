@@ -185,7 +185,19 @@ class CSVBlocks:
         for path in self._files:
             _check_columns(self, self._header(path), path)
             for table in self._tables(path):
+                self._check_texts(table, path)
                 yield _split(self, table, path)
+
+    def _check_texts(self, table: Any, path: str) -> None:
+        """Refuse targets that are not there: pyarrow takes an empty cell among texts for a text."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for name in _names(self.target):
+            column = table[name]
+            empty = pc.sum(pc.equal(column, "")).as_py() if column.type == pa.string() else 0
+            if empty:
+                raise _without_value(path, empty, name)
 
     def _tables(self, path: str) -> Iterator[Any]:
         """Tables of `rows` rows: pyarrow's own batches depend on the bytes of the file."""
@@ -401,6 +413,13 @@ def _check_columns(source: Any, names: list[str], path: str) -> None:
     twice = next((name for name in _columns(source) if counts[name] > 1), None)
     if twice is not None:
         raise ValueError(f"{path} has several columns called {twice!r}. Rename all but one.")
+    asked = Counter(_columns(source))
+    again = next((name for name, count in asked.items() if count > 1), None)
+    if again is not None:
+        raise ValueError(
+            f"{again!r} is named {asked[again]} times by features, target and sample_weight. Give "
+            "each column once."
+        )
 
 
 def _split(source: Any, table: Any, path: str) -> Block:
@@ -422,13 +441,16 @@ def _split(source: Any, table: Any, path: str) -> Block:
     return X, y, column_values(table, source.sample_weight, path)
 
 
+def _without_value(path: str, count: int, name: str) -> ValueError:
+    return ValueError(
+        f"{path}: {count} rows have no value in column {name!r}. Leave them out, or fill them in."
+    )
+
+
 def column_values(table: Any, name: str, path: str) -> Any:
     column = table[name]
     if column.null_count:
-        raise ValueError(
-            f"{path}: {column.null_count} rows have no value in column {name!r}. Leave them out, "
-            "or fill them in."
-        )
+        raise _without_value(path, column.null_count, name)
     if hasattr(column.type, "value_type"):  # categories, kept as codes and a dictionary
         column = column.cast(column.type.value_type)
     values = column.to_numpy()

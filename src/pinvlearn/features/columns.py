@@ -269,8 +269,14 @@ class Preparation:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns made."""
-        return [name for column in self.columns for name in column.names]
+        """Of the columns made; one that an earlier has too gets a line at its end."""
+        names: dict[str, None] = {}
+        for column in self.columns:
+            for name in column.names:
+                while name in names:
+                    name += "_"
+                names[name] = None
+        return list(names)
 
     @property
     def sources(self) -> list[int]:
@@ -290,11 +296,12 @@ class Preparation:
 
     def __call__(self, columns: Sequence[Column], n_rows: int) -> Array:
         """The table made ready, of shape (n_rows, len(names)), float64."""
-        given = {column.name: column for column in columns}
+        # "when__month" may be a part of the date "when", and a column beside it
+        given = {(column.source, column.name): column for column in columns}
         made = np.empty((n_rows, len(self.names)))
         start = 0
         for prepared in self.columns:
-            for part in prepared(given[prepared.name]):
+            for part in prepared(given[prepared.source, prepared.name]):
                 made[:, start] = part
                 start += 1
         return made

@@ -18,7 +18,7 @@ def as_ids(name: str, ids: Any) -> Any:
         array = np.empty(len(ids), dtype=object)  # NumPy would turn 7 among strings into "7"
         array[:] = ids
     if array.ndim != 1:
-        raise ValueError(f"{name} has {array.ndim} dimensions; give one id for each rating.")
+        raise ValueError(f"{name} has {array.ndim} dimensions; give one id for each row.")
     if array.dtype.kind == "O":
         missing = [at for at, cell in enumerate(array) if _is_missing(cell)]
         kinds = {type(cell) for cell in array}
@@ -31,7 +31,7 @@ def as_ids(name: str, ids: Any) -> Any:
     if missing:
         raise ValueError(
             f"{name} holds {len(missing)} missing ids, first at position {missing[0]}. Leave such "
-            "ratings out."
+            "rows out."
         )
     return array
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, IntArray, Matrix
 from pinvlearn._core.device import as_given, home, moved_to, on_device, to_host
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
@@ -21,6 +21,7 @@ from pinvlearn._validation import (
     following,
 )
 from pinvlearn.engines.local import rows_in_memory
+from pinvlearn.learners._ids import as_ids, learned
 from pinvlearn.learners._ledger import has_leave_one_out
 from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._targets import one_column
@@ -182,14 +183,18 @@ class IntervalPredictor(LedgerHolder):
         """What the training rows have done to the fit."""
         rows, Y, w = self._training_rows(f"method={method!r}", training)
         n = len(Y)
-        folds = np.arange(n)
+        folds: IntArray = np.arange(n)
         if method == "cv+":
             folds = np.random.default_rng(0).permutation(n) % 10
             if groups is not None:
-                _, folds = np.unique(np.asarray(groups), return_inverse=True)
+                known, folds = learned(as_ids("groups", groups))
                 check_consistent_length(np.empty(n), folds)
-                if np.ptp(folds[to_host(w) > 0.0]) == 0:
-                    raise ValueError("groups= has one group only: without it no row is left.")
+                weighted = np.unique(folds[to_host(w) > 0.0])
+                if len(weighted) < 2:
+                    raise ValueError(
+                        f"groups holds {known[weighted[0]]} alone; without it no row would be left "
+                        "to learn from. Give at least two groups."
+                    )
         residuals = Y - self._outputs_of(rows)
         inside = slice(None) if w.all() else np.flatnonzero(w)
         alone = self._left_out_errors(Y)[inside]

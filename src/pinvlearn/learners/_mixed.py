@@ -17,6 +17,8 @@ from pinvlearn._core.arrays import Array
 MOST_LEVELS, ROWS_PER_LEVEL = 100, 2
 """More levels than this, or fewer rows for each on average, and strings are taken as texts."""
 
+LARGEST = 1e150
+
 KINDS = {"f": "number", "i": "integer", "u": "integer", "b": "category", "O": "text"}
 """What columns hold, by NumPy's letter for their type; anything else is "other"."""
 
@@ -41,9 +43,14 @@ class Column:
         return slice(self.start, self.stop)
 
 
+def is_table(X: Any) -> bool:
+    """Whether X is a frame of pandas or polars."""
+    return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "with_columns"))
+
+
 def is_mixed(X: Any) -> bool:
     """Whether X is a frame in memory for which no matrix of floats can stand."""
-    if not hasattr(X, "columns") or not (hasattr(X, "iloc") or hasattr(X, "with_columns")):
+    if not is_table(X):
         return False
     return any(
         letter not in "fiu" or (letter in "iu" and bool(_empty(series).any()))
@@ -99,17 +106,23 @@ def missing_rows(X: Any, columns: Sequence[Column], missing_values: Any) -> list
 
 
 def with_cells(X: Any, name: Any, rows: list[int], values: list[Any]) -> Any:
-    """A frame with some cells of a column replaced, its type kept."""
+    """A frame with some cells of a column replaced, its type kept where that can hold them."""
     series = X[name]
+    # a column of nothing but gaps has the type of NaN, whatever it holds elsewhere
+    other = isinstance(values[0], str | bool) and _letter(series.dtype) == "f"
     if hasattr(X, "iloc"):
-        X, series = X.copy(), series.copy()
+        X, series = X.copy(), series.astype(object) if other else series.copy()
+        if hasattr(series, "cat"):
+            there = {*series.cat.categories}
+            series = series.cat.add_categories([v for v in dict.fromkeys(values) if v not in there])
         series.iloc[rows] = values
         X[name] = series
         return X
     cells = series.to_list()
     for row, value in zip(rows, values, strict=True):
         cells[row] = value
-    return X.with_columns(type(series)(name, cells, dtype=series.dtype))
+    kind = None if other or str(series.dtype) == "Null" else series.dtype
+    return X.with_columns(type(series)(name, cells, dtype=kind))
 
 
 def with_columns(X: Any, names: Sequence[Any], matrix: Array) -> Any:
@@ -175,4 +188,10 @@ def _numbers(name: Any, series: Any) -> Array:
         raise ValueError(f"column {name!r} held numbers in fit, but now: {error}") from error
     if np.isinf(numbers).any():
         raise ValueError(f"column {name!r} contains infinity. Replace it by a finite number.")
+    largest = float(np.nanmax(np.abs(numbers), initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"column {name!r} holds {largest:g}; squares of numbers above {LARGEST:g} are not "
+            "finite. Divide it by a power of ten."
+        )
     return np.asarray(numbers)

@@ -21,6 +21,8 @@ NUMBER, LEVEL, DATE, DURATION = "number", "level", "date", "duration"
 
 DAY = np.timedelta64(1, "D")
 
+TIMEDELTAS = (datetime.timedelta, np.timedelta64)
+
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
@@ -98,7 +100,7 @@ def _with_gaps(name: str, values: Any, missing: Any, category: bool) -> RawColum
 
 def _is_gap(value: Any) -> bool:
     """None, NaN, NaT, and the NA of pandas, which is equal to nothing and not even to itself."""
-    if value is None or type(value).__name__ == "NAType":
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
         value != value
@@ -122,8 +124,10 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
     if code == "O":
         if len(known) == 0 or all(map(_is_number, known)):
             return NUMBER
-        if all(isinstance(value, datetime.date) for value in known):
+        if all(isinstance(value, datetime.date) or _is_period(value) for value in known):
             return DATE
+        if all(isinstance(value, TIMEDELTAS) for value in known):
+            return DURATION
         for value in known:
             if isinstance(value, list | tuple | dict | set | np.ndarray):
                 raise TypeError(
@@ -146,10 +150,20 @@ def _is_number(value: Any) -> bool:
     return number and not isinstance(value, bool | np.bool_)
 
 
-def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str]) -> list[Column]:
-    """The columns as numbers and levels, each of the kind it had when the table was learned."""
+def _is_period(value: Any) -> bool:
+    """Whether it is a month, quarter or the like of pandas."""
+    return type(value).__name__ == "Period" and hasattr(value, "start_time")
+
+
+def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str | None]) -> list[Column]:
+    """The columns as numbers and levels, each of the kind it had when the table was learned.
+
+    Those of no kind are passed over.
+    """
     made: list[Column] = []
     for source, (column, kind) in enumerate(zip(raw, kinds, strict=True)):
+        if kind is None:
+            continue
         if kind == LEVEL:
             made.append(Levels(column.name, source, _texts(column), column.missing))
         elif kind == NUMBER:
@@ -207,7 +221,8 @@ def _texts(column: RawColumn) -> Any:
     cells, code = column.values, column.values.dtype.kind
     if code in "biuf":
         values, where = np.unique(cells, return_inverse=True)
-        return np.array([_text(value) for value in values.tolist()], dtype=np.str_)[where]
+        # not as Python's floats: of single precision 0.1 would be 0.10000000149011612
+        return np.array([_text(value) for value in values], dtype=np.str_)[where]
     if code in "mM":
         cells = cells.astype(f"{code}8[us]")  # whose text does not depend on the unit
     pairs = zip(cells, column.missing, strict=True)
@@ -236,9 +251,14 @@ def _dates(column: RawColumn) -> Any:
 
 
 def _moment(value: Any) -> np.datetime64:
-    """A date, or text that says one as ISO 8601 does; of a time zone, that of Greenwich."""
+    """A date, or text that says one as ISO 8601 does; of a time zone, that of Greenwich.
+
+    Of a period it is the time at which that begins.
+    """
     if isinstance(value, str):  # to NumPy "3" is a year
         value = datetime.datetime.fromisoformat(value)
+    if _is_period(value):
+        value = value.start_time
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     return np.datetime64(value)
@@ -259,11 +279,11 @@ def _parts(dates: Any) -> dict[str, Array]:
 
 
 def _days(column: RawColumn) -> Array:
-    if column.missing.all():
-        return np.full(len(column), np.nan)
-    if column.values.dtype.kind != "m":
+    days, known = np.full(len(column), np.nan), column.values[~column.missing]
+    if known.dtype.kind != "m" and not all(isinstance(value, TIMEDELTAS) for value in known):
         raise ValueError(
             f"column {column.name!r} holds durations in the training table; here it is of type "
             f"{column.values.dtype}. Give durations."
         )
-    return np.where(column.missing, np.nan, column.values / DAY)
+    days[~column.missing] = (known if known.dtype.kind == "m" else known.astype("m8[us]")) / DAY
+    return days

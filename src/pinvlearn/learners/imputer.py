@@ -35,6 +35,7 @@ from pinvlearn.learners._mixed import (
     as_matrix,
     describe,
     is_mixed,
+    is_table,
     missing_rows,
     with_cells,
     with_columns,
@@ -302,7 +303,10 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         models: list[Any] = []
         for column in self.columns_ or ():
             gaps = np.isnan(inputs[:, column.start]) if column.stop > column.start else np.zeros(0)
-            if column.kind != "category" or len(column.levels) < 2 or not gaps.any():
+            alone = (
+                column.stop - column.start == inputs.shape[1]
+            )  # and the commonest level likeliest
+            if alone or column.kind != "category" or len(column.levels) < 2 or not gaps.any():
                 models.append(None)
                 continue
             there = ~gaps.astype(bool)
@@ -343,6 +347,11 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         if self.columns_ is not None:
+            if not is_table(X):
+                raise TypeError(
+                    f"X is a {type(X).__name__}; this imputer was fitted to a frame of several "
+                    "types. Give a frame of pandas or polars with the same columns."
+                )
             check_names(self, X, reset=False)
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(

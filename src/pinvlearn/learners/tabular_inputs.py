@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,8 +36,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     training rows below it, which is in (0, 1) and the same for any rising function of the column.
     Both are then given mean 0 and variance 1.  A column of two values is put at -1 and 1.
     Categories, texts and truth values become indicators, those of rare levels one together.  Dates
-    become days since 1970, month, day, weekday and hour.  A missing number is the median, beside an
-    indicator of its own; a missing category is a level.  A column with one value is left out.
+    become days since 1970, month, day, weekday and hour, periods of pandas those of their start.
+    A missing number is the median, beside an indicator of its own; a missing category is a level.
+    A column with one value is left out.
 
     Nothing depends on the targets.
 
@@ -87,7 +88,8 @@ class TabularInputs(TransformerMixin, BaseEstimator):
 
     An unseen level is taken as a rare one, or as none where no level was rare; 0 and 1 are the
     levels of a column of truth values.  Texts in a column of dates are read as ISO 8601.  A gap in
-    a column that had none is filled and not indicated.  Infinity is refused.
+    a column that had none is filled and not indicated.  Infinity is refused.  A column that was
+    left out may hold anything later.
 
     Deviations from RealMLP's scaling [HMW24]: the rank is there as well, and both copies are
     standardised.
@@ -231,7 +233,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_names)
             As `transform` gives it.
         """
-        return self.columns_(*self._columns(X, owner))
+        used = {column.source for column in self.columns_.columns}  # others may hold anything
+        kinds = [kind if at in used else None for at, kind in enumerate(self.kinds_)]
+        return self.columns_(*self._columns(X, owner, kinds))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns made: a scaled copy has its column's own name.
@@ -278,11 +282,11 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         return TableSummary.of(columns_of(raw, self.kinds_), len(raw[0]))
 
     def _next_summary(self, X: Any) -> TableSummary:
-        return TableSummary.of(*self._columns(X, self))
+        return TableSummary.of(*self._columns(X, self, self.kinds_))
 
-    def _columns(self, X: Any, owner: Any) -> tuple[list[Column], int]:
+    def _columns(self, X: Any, owner: Any, kinds: Sequence[str | None]) -> tuple[list[Column], int]:
         raw = self._raw(X, owner, reset=False)
-        return columns_of(raw, self.kinds_), len(raw[0])
+        return columns_of(raw, kinds), len(raw[0])
 
     def _raw(self, X: Any, owner: Any, reset: bool) -> list[RawColumn]:
         check_in_memory(X)
