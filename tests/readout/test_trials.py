@@ -148,7 +148,7 @@ def test_search_ranks_kernels_by_the_rows_it_may_use(monkeypatch):
     found = search_plain(rows, Space(), 120)
     assert set(found) == set(RADIAL)
     first, last = list(found.values())[0], list(found.values())[-1]
-    part = rows.part(0, 90)
+    part = rows.part(0, 120)
     errors = [
         Trial(Space(), (cell.kernel,), [View(part, (part.Z,))]).error((cell.width,), cell.alpha)
         for cell in (first, last)
@@ -172,7 +172,7 @@ def test_a_gain_is_judged_row_by_row():
 
 
 @pytest.mark.parametrize("sure", [True, False])
-def test_more_rows_are_asked_where_half_of_them_leave_a_doubt(monkeypatch, sure):
+def test_the_most_rows_are_asked_where_half_of_them_leave_a_doubt(monkeypatch, sure):
     monkeypatch.setattr("pinvlearn.readout.trials.FIRST_ROWS", 30)
     monkeypatch.setattr(Gain, "may_win", property(lambda gain: not sure or gain.mean == 0.0))
     sizes = []
@@ -184,7 +184,7 @@ def test_more_rows_are_asked_where_half_of_them_leave_a_doubt(monkeypatch, sure)
 
     monkeypatch.setattr("pinvlearn.readout.trials._Trials", Watched)
     search_plain(sample(150), Space(), 120)
-    assert sizes == [30, 60] + ([] if sure else [90])
+    assert sizes == [30, 60] + ([] if sure else [120])
 
 
 @pytest.mark.sweep

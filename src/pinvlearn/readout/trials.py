@@ -33,11 +33,6 @@ FIRST_ROWS = 700
 SCOUTS = 350
 """The fewest rows that tell which of many kernels, widths and ridges are worth all of them."""
 
-LAST = 0.75
-"""Part of the most rows that machines of the last few are made from, half of the most judging: at
-half of the work.  All of them chose the same on five splits of two tables, and others on four of
-eight splits of a third, to a mean R² of 0.03 points more [measured]."""
-
 SURVIVORS, FEWEST = 3, 3
 """One in so many kernels and widths goes on to twice the rows, but at least so many."""
 
@@ -104,21 +99,19 @@ class Space:
 class View:
     """A sample in the coordinates of one or more metrics, and the rows that judge its machines.
 
-    Without `others` these are the last half of its own, each left out; or all where they are few,
-    or the fewest that may judge.
+    Without `others` these are the last half of its own, or all where they are few, each left out.
     """
 
     sample: Sample
     located: tuple[Array, ...]
     others: Sample | None = None
     others_located: tuple[Array, ...] = ()
-    fewest: int = 0
 
     @property
     def left_out(self) -> int:
         """How many of the last rows of the sample judge: half of them, at an eighth of the work."""
         n = len(self.sample)
-        return 0 if self.others is not None else max(min(n, max(FIRST_ROWS, self.fewest)), n // 2)
+        return 0 if self.others is not None else max(min(n, FIRST_ROWS), n // 2)
 
     @property
     def judges(self) -> Sample:
@@ -280,9 +273,9 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
     """The best width and ridge of each kernel on the inputs as they are, best kernel first.
 
     All kernels and widths are judged by the left-out error of the first rows, each with its best
-    ridge; one in three goes on to twice as many, and so on up to half of `most_rows`.  These find
-    the ridges of the last few, and leave behind what the best surely beats; what is left is judged
-    by half as many more, unless there is nothing else.
+    ridge; one in three goes on to twice as many, and so on up to `most_rows`.  Half of these find
+    the ridges of the last few, at an eighth of the work, and leave behind what the best surely
+    beats: where nothing else is left, more rows are not asked.
     """
     most_rows = min(most_rows, len(sample))
     cells = [Setting(kernel, width) for kernel, width in product(space.kernels, space.widths)]
@@ -294,8 +287,7 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
     for number, rows in enumerate(steps, start=1):
         if rows == steps[-1] and best and len(cells) == 1:
             break
-        judges = most_rows // 2 if rows == steps[-1] else 0
-        trials = _Trials(sample.part(0, rows), space, rooms, judges)
+        trials = _Trials(sample.part(0, rows), space, rooms)
         if not best:
             cells = trials.with_best_alphas(cells)
         ranked = sorted(cells, key=trials.error)
@@ -314,18 +306,16 @@ def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Sett
 
 
 def _steps(most_rows: int) -> list[int]:
-    """Numbers of rows that double from about the first to half of the most, and the last one."""
+    """Numbers of rows that double, up to the most and from about the first."""
     doublings = max(0, math.ceil(math.log2(most_rows / FIRST_ROWS)))
-    doubled = [math.ceil(most_rows / 2**i) for i in range(doublings, 0, -1)]
-    return [*doubled, math.ceil(LAST * most_rows)] if doubled else [most_rows]
+    return [math.ceil(most_rows / 2**i) for i in range(doublings, -1, -1)]
 
 
 class _Trials:
     """A trial for each kernel on the inputs as they are, made when it is first asked."""
 
-    def __init__(self, sample: Sample, space: Space, rooms: dict[str, Rooms], judges: int) -> None:
-        self._view = View(sample, (sample.Z,), fewest=judges)
-        self._space, self._rooms = space, rooms
+    def __init__(self, sample: Sample, space: Space, rooms: dict[str, Rooms]) -> None:
+        self._view, self._space, self._rooms = View(sample, (sample.Z,)), space, rooms
         self._trials: dict[str, Trial] = {}
 
     def _of(self, kernel: str) -> Trial:
