@@ -48,9 +48,9 @@ def test_ridges_too_small_for_it_are_solved_in_double_precision():
 def test_below_a_ridge_that_was_refused_none_is_tried(monkeypatch):
     tried = []
 
-    def watched(K, *args):
+    def watched(K, *args, **options):
         tried.append(K.dtype)
-        return solved(K, *args)
+        return solved(K, *args, **options)
 
     monkeypatch.setattr(machines, "solved", watched)
     rows = sample()
@@ -63,12 +63,34 @@ def test_below_a_ridge_that_was_refused_none_is_tried(monkeypatch):
     assert tried[3:] == [SINGLE]
 
 
+def test_below_a_ridge_whose_factor_single_precision_has_not_none_is_tried(monkeypatch):
+    tried = []
+
+    def refusing(rows, alpha, **options):
+        tried.append(alpha)
+
+    monkeypatch.setattr(machines, "by_mixed_cholesky", refusing)
+    monkeypatch.setattr(machines, "MANY", 100)
+    rows = sample()
+    pairs = pairs_of(rows)
+    for alpha in (1e-6, 1e-7, 1e-5):
+        pairs.machine((0.01,), rows, alpha)
+    assert tried == [1e-6, 1e-5]
+
+
+def test_the_last_rows_alone_are_left_out_as_all_are():
+    rows = sample()
+    K = pairs_of(rows)._double_values((0.5,)).copy()
+    every, last = (solved(K.copy(), rows, 1e-3, count).left_out for count in (len(rows), 40))
+    np.testing.assert_allclose(last, every[-40:], rtol=1e-10)
+
+
 def test_few_of_many_rows_tell_first_where_it_is_not_enough(monkeypatch):
     sizes = []
 
-    def watched(K, *args):
+    def watched(K, *args, **options):
         sizes.append((len(K), K.dtype))
-        return solved(K, *args)
+        return solved(K, *args, **options)
 
     monkeypatch.setattr(machines, "solved", watched)
     monkeypatch.setattr(machines, "MANY", 100)

@@ -284,7 +284,7 @@ def _fits(rows: KernelRows, asked: _Asked, watch: Stopwatch) -> tuple[Array, lis
                 fit = by_mixed_cholesky(rows, float(alphas[0]))
                 if fit is not None:
                     return alphas, [fit], "float32 Cholesky of K + alpha, float64 corrections"
-            fit = by_cholesky(rows, float(alphas[0]), leave_one_out=asked.score is not None)
+            fit = by_cholesky(rows, float(alphas[0]), 0 if asked.score is None else None)
         if fit is not None:
             return alphas, [fit], "Cholesky of K + alpha"
     with watch("eigen"):

@@ -169,11 +169,12 @@ def _largest_of_arrow(corner: float, arms: Array, values: Array) -> float:
     return high * unit
 
 
-def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> KernelFit | None:
+def by_cholesky(rows: KernelRows, alpha: float, left_out: int | None = None) -> KernelFit | None:
     """The fit for one alpha by a Cholesky factor of K + alpha, refined where that helps.
 
-    n³/3 flops, and as many for leave-one-out.  None where K + alpha is singular to rounding: K is
-    then as it was, and otherwise overwritten.
+    n³/3 flops, and as many for leave-one-out; m³/3 where the last m rows alone are left out, of
+    which nobody asks how far they are off.  None where K + alpha is singular to rounding: K is then
+    as it was, and otherwise overwritten.
     """
     root = rows.root
     factor = ridge_factor(rows.K, alpha)
@@ -189,9 +190,8 @@ def by_cholesky(rows: KernelRows, alpha: float, *, leave_one_out: bool) -> Kerne
     ones = solved[:, -1]
     weights, offset = bordered(solved[:, :-1], ones, root, rows.targets, rows.intercept)
     error = max(error, rows.error(noise, weights))
-    if not leave_one_out:
-        nothing = np.empty(0)
-        return KernelFit(DualFit(weights, weights, nothing, nothing, nothing, 0.0), offset, error)
+    if left_out is not None:
+        return KernelFit(_last(rows, factor, weights, ones, left_out), offset, error)
     freedom, share = _freedom(rows, factor, ones)
     # a bound on the norms of the inverse's columns, and an estimate where it is not enough
     columns = np.sqrt(freedom.clip(min=0.0) / smallest)
@@ -260,15 +260,21 @@ def by_single_cholesky(
         return None
     both = np.column_stack([rows.targets, rows.root])
     solved = factor.solve(both.astype(np.float32)).astype(np.float64)
-    ones, nothing = solved[:, -1], np.empty(0)
+    ones = solved[:, -1]
     weights, offset = bordered(solved[:, :-1], ones, rows.root, rows.targets, rows.intercept)
     error = rows.error(EPS_SINGLE * rows.size, weights)
     if not error <= limit:
         return None
-    first = len(weights) - left_out
+    return KernelFit(_last(rows, factor, weights, ones, left_out), offset, error)
+
+
+def _last(
+    rows: KernelRows, factor: RidgeFactor, weights: Array, ones: Array, left_out: int
+) -> DualFit:
+    """The fit with what the last rows, if any, are predicted by without themselves."""
+    first, nothing = len(weights) - left_out, np.empty(0)
     freedom = _freedom(rows, factor, ones, first)[0] if left_out else nothing
-    dual = DualFit(weights, weights[first:], freedom, nothing, nothing, 0.0)
-    return KernelFit(dual, offset, error)
+    return DualFit(weights, weights[first:], freedom, nothing, nothing, 0.0)
 
 
 def _freedom(

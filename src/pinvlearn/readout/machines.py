@@ -88,13 +88,15 @@ class Rooms:
 class Machine:
     """Weights and intercepts of a kernel machine, and what others predict for its last rows.
 
-    `dtype` is the precision that it was solved in.
+    `dtype` is the precision that it was solved in, `mixed` whether its factor was in single where
+    that is double.
     """
 
     coef: Array
     intercept: Array
     left_out: Array
     dtype: Any
+    mixed: bool = False
 
 
 def solved(
@@ -104,23 +106,29 @@ def solved(
     left_out: int = 0,
     limit: float = np.inf,
     size: float | None = None,
+    *,
+    mixed: bool = True,
 ) -> Machine:
     """The machine of one ridge, n³/3 flops, with the last m rows left out one at a time, m³/3.
 
     K is overwritten.  In its precision; in single precision rounding may move the outputs as far as
     the limit, and what is below the diagonal is not read where the norm of K is given as its size.
-    In double precision its factor may be in single, where rows left out err by less than 1 %.
+    In double precision its factor may be in single (`mixed`), where rows left out err by less than
+    1 %.
     """
     root = np.sqrt(sample.w)
     if size is None:
         rows = KernelRows.of(K, sample.Y, root, True)
     else:
         rows = KernelRows(K, sample.Y, root, True, size)
+    fit, mixed = None, mixed and K.dtype == DOUBLE
+    if mixed:
+        fit = by_mixed_cholesky(rows, alpha, left_out=left_out)
+        mixed = fit is not None
     if K.dtype == SINGLE:
         fit = by_single_cholesky(rows, alpha, limit, left_out=left_out)
-    else:
-        fit = by_mixed_cholesky(rows, alpha, left_out=left_out)
-        fit = fit or by_cholesky(rows, alpha, leave_one_out=left_out > 0)
+    elif fit is None:
+        fit = by_cholesky(rows, alpha, left_out)
     if fit is None:
         raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
     predictions: Array = np.empty(0)
@@ -128,7 +136,8 @@ def solved(
         errors, freedom = (of[-left_out:] for of in (fit.dual.numerator, fit.dual.freedom))
         root = rows.root[-left_out:]
         predictions = left_out_of(sample.Y[-left_out:], errors, freedom * root)
-    return Machine(rows.root[:, None] * fit.dual.weights, fit.offset, predictions, K.dtype)
+    coef = rows.root[:, None] * fit.dual.weights
+    return Machine(coef, fit.offset, predictions, K.dtype, mixed)
 
 
 class Pairs:
@@ -163,6 +172,7 @@ class Pairs:
         self._asked: list[Callable[[slice], Array]] = []
         self._rooms = Rooms() if rooms is None else rooms
         self._refused: dict[tuple[float, ...], float] = {}
+        self._unmixed: dict[tuple[float, ...], float] = {}
 
     def first(self, count: int) -> Pairs:
         """The same of the first of both alone; units, refusals and known distances are shared.
@@ -188,7 +198,7 @@ class Pairs:
         )
         both._within = [E for one in several for E in one._exponents_within()]
         both._asked = [of for one in several for of in one._distances_asked()]
-        both._rooms, both._refused = both._rooms.beside(), {}
+        both._rooms, both._refused, both._unmixed = both._rooms.beside(), {}, {}
         return both
 
     def machine(
@@ -200,7 +210,8 @@ class Pairs:
     ) -> Machine:
         """The machine of the rows at one ridge, in double precision where single is not enough.
 
-        Weights grow as the ridge falls, so that below one that was refused none is tried.
+        Weights grow as the ridge falls, so that below one that was refused, by single precision
+        or by a factor in it, none is tried.
         """
         if alpha > self._refused.get(gammas, -np.inf):
             try:
@@ -209,7 +220,11 @@ class Pairs:
                 return solved(K, sample, alpha, left_out, LIMIT, size)
             except np.linalg.LinAlgError:
                 self._refused[gammas] = alpha
-        return solved(self._double_values(gammas), sample, alpha, left_out)
+        mixed = alpha > self._unmixed.get(gammas, -np.inf)
+        found = solved(self._double_values(gammas), sample, alpha, left_out, mixed=mixed)
+        if mixed and not found.mixed and len(sample) >= MANY:
+            self._unmixed[gammas] = alpha
+        return found
 
     def _check_single(self, gammas: tuple[float, ...], sample: Sample, alpha: float) -> None:
         """Refuse what some of many rows show to be beyond the limit: it grows as their number."""
