@@ -5,11 +5,11 @@ several. Errors are excesses over the optimum: ‖A − USVᵀ‖ / ‖A − A_k
 Frobenius norm. A peer counts as equal when neither is more than ``--slack`` above ours: by 1e-6 in
 earnest, by 1e-3 for most uses. The best peer is the fastest of those.
 
-Conclusion: against peers within 1e-6 of our error the best takes 2.6 to 3.9 times our time on one
-thread, and 1.6 to 4.3 times with nothing set on two cores, where propack gains most at rank 20.
-Where errors of 1e-3 are allowed, scikit-learn's two power iterations take 1.15 and 1.3 times our
-time with nothing set at rank 20 on the fast spectrum and the kernel; at rank 100 on the kernel
-spectrum the same two iterations nearly double the error.
+Conclusion: against peers within 1e-6 of our error, which is 1e-10 to 1e-4 above the optimum in the
+Frobenius norm, the best takes 2.2 to 4.3 times our time on one thread, and 1.8 to 3.5 times with
+nothing set on two cores, where propack gains most at rank 20. Where errors of 1e-3 are allowed,
+scikit-learn's two power iterations take 1.7 and 1.3 times our time with nothing set on the fast
+spectrum; at rank 100 on the kernel spectrum they nearly double the error.
 """
 
 import argparse
