@@ -6,11 +6,13 @@ given as a fraction of the mean diagonal of HᵀH. The yardstick is LAPACK's SVD
 weights from it, at alpha = 0. Accuracies are on the test parts of the same folds.
 
 Conclusion: at a small fixed ridge the normal equations with refinement, which is what ``auto``
-takes there, learn what the exact SVD learns in 0.11 to 0.22 of LAPACK's time on all eight sets.
-scikit-learn's Cholesky ridge, which checks and refines nothing, takes 0.09 to 0.19. That ridge is
-not the pseudo-inverse: on spambase, magic04 and letter it loses 0.7 to 0.9 points to alpha = 0.
-Without a ridge ``auto`` is as fast where the kernel matrix has full rank to rounding, and takes QR,
-0.8 to 0.9 of LAPACK's time, where it has not.
+takes there, learn what the exact SVD learns in 0.10 to 0.16 of LAPACK's time on one thread, on all
+eight sets, and in 0.12 to 0.21 with nothing set on two cores. scikit-learn's Cholesky ridge, which
+checks and refines nothing, takes 0.17 to 0.23 and 0.13 to 0.25. That ridge is not the
+pseudo-inverse: on spambase, magic04 and letter it loses 0.7 to 0.9 points to alpha = 0. Without a
+ridge ``auto`` is as fast where the kernel matrix has full rank to rounding, and takes QR, 0.6 to
+0.7 of LAPACK's time, where it has not; with nothing set that is 0.8 to 1.2, since LAPACK's SVD of
+one call gains more from a second core than the QR of blocks does.
 """
 
 import argparse
