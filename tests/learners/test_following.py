@@ -100,7 +100,7 @@ def test_followed_or_not_the_bits_are_the_same(model) -> None:
         (FastPCA(2, svd_solver="block-krylov"), {"iteration"}),
         (FastPCA(Energy(0.9)), {"block of columns"}),
         (FastTruncatedSVD(2, algorithm="randomized"), {"iteration"}),
-        (FeatureMachineClassifier(max_rounds=2), {"trial of kernels", "round"}),
+        (FeatureMachineClassifier(max_rounds=2), {"trial of kernels", "round", "piece of rows"}),
         (FastPCA(2), set()),  # one factorisation has no steps
         (FastPIClassifier(2, 1.0, solver="exact"), set()),
     ],
