@@ -31,6 +31,8 @@ from pinvlearn.features.radial import (
 from pinvlearn.readout.choose import left_out as left_out_of
 from pinvlearn.readout.kernel_factors import (
     EPS_SINGLE,
+    FEW,
+    MANY,
     KernelRows,
     by_cholesky,
     by_mixed_cholesky,
@@ -43,10 +45,6 @@ LIMIT = 1e-2
 """Largest bound on what the rounding of single precision moves outputs by at which they count: mean
 losses are then right to a thousandth, and mostly to one in 10,000 [measured on six tables with
 three kernels, widths and ridges from end to end, 800 and 2,200 rows]."""
-
-MANY, FEW = 1024, 4
-"""Of so many rows or more, one in so many tells first, at a 64th of the work, where the bound of
-all would be too large."""
 
 ROWS = 128
 """Rows whose kernel values are made at a time: they are still in cache when they are used."""
