@@ -184,3 +184,21 @@ def test_stored_knots_that_do_not_add_up_are_refused():
     state["packed"]["knots"] = np.append(state["packed"]["knots"], 5.0)
     with pytest.raises(ValueError, match="knots of columns do not add up"):
         prepared(numbers(1.0, 2.0)).__setstate__(state)
+
+
+def test_without_ranks_is_what_scaled_copies_alone_are():
+    columns = [
+        numbers(*range(9), np.nan, name="x"),
+        Numbers("y", 1, np.array([0.0, 1.0] * 5)),
+        Levels("c", 2, np.array(list("abcabcabca")), np.zeros(10, dtype=bool)),
+    ]
+    summary = TableSummary.of(columns, 10)
+    both, scaled = prepare(summary), prepare(summary, copies="scaled")
+    fewer = both.without_ranks()
+    assert fewer.names == scaled.names == [n for n in both.names if n != "x__rank"]
+    assert [n for n, rank in zip(both.names, both.ranks, strict=True) if rank] == ["x__rank"]
+    assert not any(fewer.ranks)
+    table = both(columns, 10)[:, ~np.array(both.ranks)]
+    np.testing.assert_array_equal(fewer(columns, 10), table)
+    np.testing.assert_array_equal(scaled(columns, 10), table)
+    assert pickle.loads(pickle.dumps(fewer)).names == fewer.names

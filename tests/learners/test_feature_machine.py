@@ -96,6 +96,43 @@ def test_one_alpha_and_blocks_take_outputs_as_they_are(rng):
         FeatureMachineClassifier(decoding="features").fit(X, y)
 
 
+@pytest.fixture
+def sphere(rng):
+    """Whether a row lies outside of a sphere, to which the rank of a column says nothing more."""
+    X = rng.standard_normal((400, 6))
+    return pd.DataFrame(X, columns=list("abcdef")), np.square(X).sum(axis=1) > 5.3
+
+
+def test_ranks_are_left_out_where_rows_fare_better_without(sphere, tmp_path):
+    X, y = sphere
+    model = FeatureMachineClassifier(kernel="rbf", max_rounds=1, random_state=0).fit(
+        X[:300], y[:300]
+    )
+    assert model.inputs_.copies == "scaled"
+    assert list(model.inputs_.get_feature_names_out()) == list("abcdef")
+    assert any("scaled alone" in note for note in model.report_.notes)
+    assert model.metric_.shape == (6, 6)
+    assert model.transform(X).shape == (400, 6 * len(model.parts_))
+    assert len(model.feature_importances_) == 6
+    pinvlearn.save(model, tmp_path / "model.skops")
+    again = pinvlearn.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    given = FeatureMachineClassifier(
+        kernel="rbf", max_rounds=1, inputs=pinvlearn.TabularInputs(), random_state=0
+    )
+    given.fit(X[:300], y[:300])
+    assert given.inputs_.copies == "both"  # an explicit choice is obeyed
+    assert model.score(X[300:], y[300:]) >= given.score(X[300:], y[300:])
+
+
+def test_blocks_leave_ranks_out_too(sphere):
+    X, y = sphere
+    blocks = [(X[:200], y[:200]), (X[200:], y[200:])]
+    model = FeatureMachineClassifier(kernel="rbf", max_rounds=0, random_state=0).fit_blocks(blocks)
+    assert model.inputs_.copies == "scaled"
+    assert model.score(X, y) > 0.9
+
+
 def test_the_corrected_score_allows_for_the_metric(ridge_of_two):
     """By rows that did not make it: leave-one-out of those that did says too little."""
     X, y = ridge_of_two

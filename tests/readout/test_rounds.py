@@ -1,5 +1,7 @@
 """Metrics learned in rounds: taken where rows that did not make them gain, and only there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def noise(n=200, d=5, seed=0):
 @pytest.fixture(scope="module")
 def outcome():
     sample = rotated()
-    return sample, learn(sample, search_plain(sample, SPACE, 300), SPACE, 150, 150)
+    return sample, learn(sample, search_plain(sample, SPACE, 300).settings, SPACE, 150, 150)
 
 
 @pytest.mark.sweep
@@ -58,7 +60,7 @@ def test_the_recipe_makes_a_better_machine_from_all_rows(outcome):
     sample, learned = outcome
     others = rotated(200, seed=1)
     errors = []
-    plain = search_plain(sample, SPACE, 300)
+    plain = search_plain(sample, SPACE, 300).settings
     first = next(iter(plain.values()))
     as_it_is = Recipe((Branch("diagonal", (), first.kernel, first.width),), first.alpha)
     for recipe in (learned.recipe, as_it_is):
@@ -80,7 +82,7 @@ def test_the_recipe_makes_a_better_machine_from_all_rows(outcome):
 def test_where_there_is_nothing_to_learn_the_plain_machine_stays():
     for seed in range(3):
         sample = noise(seed=seed)
-        plain = search_plain(sample, SPACE, 200)
+        plain = search_plain(sample, SPACE, 200).settings
         learned = learn(sample, plain, SPACE, 100, 100)
         assert [one.number for one in learned.rounds if one.accepted] == [0]
         assert learned.recipe.branches[0].steps == ()
@@ -99,7 +101,7 @@ def test_metrics_that_lose_have_one_round_and_join_no_other():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((300, 5))
     sample = Sample(Z, np.sign(Z[:, :1]), np.ones(300))
-    learned = learn(sample, search_plain(sample, SPACE, 300), SPACE, 150, 150)
+    learned = learn(sample, search_plain(sample, SPACE, 300).settings, SPACE, 150, 150)
     lost = {(one.kernel, one.form) for one in learned.rounds if not one.may_win}
     later = [one for one in learned.rounds if one.number > 1]
     assert lost
@@ -165,11 +167,11 @@ def test_the_next_round_takes_the_machines_that_are_there(monkeypatch):
 
 def test_no_rounds_and_too_few_rows_leave_the_plain_machine():
     sample = rotated(30)
-    plain = search_plain(sample, SPACE, 30)
+    plain = search_plain(sample, SPACE, 30).settings
     assert learn(sample, plain, SPACE, 150, 150).rounds == ()
     sample = rotated(100)
     none = Space(max_rounds=0)
-    assert learn(sample, search_plain(sample, none, 100), none, 50, 50).rounds == ()
+    assert learn(sample, search_plain(sample, none, 100).settings, none, 50, 50).rounds == ()
 
 
 def test_a_half_is_judged_by_rows_that_made_nothing_of_it():
@@ -188,7 +190,7 @@ def test_a_half_is_judged_by_rows_that_made_nothing_of_it():
 
 def test_a_seed_gives_the_same_bits_and_threads_change_none(monkeypatch):
     sample = rotated(160)
-    plain = search_plain(sample, SPACE, 160)
+    plain = search_plain(sample, SPACE, 160).settings
     found = []
     for threads in (1, 3):
         monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
@@ -203,7 +205,7 @@ def test_rounds_by_log_loss_of_classes():
     Y = np.where(Z @ np.ones(6) > 0.0, 1.0, -1.0)[:, None]
     space = Space(widths=(0.5, 1.0, 2.0), max_rounds=1, judge=CLASSES)
     sample = Sample(Z, Y, np.ones(300))
-    learned = learn(sample, search_plain(sample, space, 300), space, 150, 150)
+    learned = learn(sample, search_plain(sample, space, 300).settings, space, 150, 150)
     assert any(one.accepted and one.number > 0 for one in learned.rounds)
 
 
@@ -214,3 +216,23 @@ def test_weights_of_zero_gradients_do_not_count():
     assert M.shape == (8, 8)
     assert np.trace(M) == pytest.approx(8.0)
     assert np.linalg.eigvalsh(M)[-1] > 4.0
+
+
+def test_rounds_go_on_as_long_as_each_surely_gains():
+    """A chequered square beside columns of noise: every round finds a little more of it."""
+    rng = np.random.default_rng(0)
+    Z = np.hstack([rng.uniform(0.0, 3.0, (500, 2)), rng.standard_normal((500, 4))])
+    Y = np.where(np.floor(Z[:, :2]).sum(axis=1) % 2.0, 1.0, -1.0)[:, None]
+    sample = Sample(Z, Y, np.ones(500))
+    space = Space(kernels=("laplacian",), forms=("diagonal",), max_rounds=6, judge=CLASSES)
+    learned = learn(sample, search_plain(sample, space, 500).settings, space, 250, 250)
+    errors = [one.error for one in learned.rounds if one.form == "diagonal"]
+    assert len(errors) == 6
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_three_rounds_are_enough_where_the_third_gains_little(outcome):
+    sample, _ = outcome
+    space = replace(SPACE, kernels=("rbf",), forms=("full",), max_rounds=10)
+    learned = learn(sample, search_plain(sample, space, 300).settings, space, 150, 150)
+    assert max(one.number for one in learned.rounds) <= 4

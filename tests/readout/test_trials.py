@@ -145,7 +145,7 @@ def test_a_kernel_matrix_without_a_factor_counts_as_worst():
 def test_search_ranks_kernels_by_the_rows_it_may_use(monkeypatch):
     monkeypatch.setattr("pinvlearn.readout.trials.FIRST_ROWS", 30)
     rows = sample(150)
-    found = search_plain(rows, Space(), 120)
+    found = search_plain(rows, Space(), 120).settings
     assert set(found) == set(RADIAL)
     first, last = list(found.values())[0], list(found.values())[-1]
     part = rows.part(0, 120)
@@ -192,5 +192,19 @@ def test_search_prefers_the_one_norm_where_axes_matter():
     rng = np.random.default_rng(3)
     Z = rng.standard_normal((300, 4))
     Y = np.sign(Z[:, :1]) + np.sign(Z[:, 1:2] - 0.5)
-    found = search_plain(Sample(Z, Y, np.ones(300)), Space(), 300)
+    found = search_plain(Sample(Z, Y, np.ones(300)), Space(), 300).settings
     assert next(iter(found)) == "laplacian"
+
+
+@pytest.mark.parametrize(("count", "look"), [(2, 1), (0, 0)])
+def test_columns_are_left_out_where_rows_surely_fare_better_without(count, look):
+    """A bounded function of two columns, with some beside them that say nothing, or without."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 2))
+    Y = np.sin(2.0 * Z[:, :1]) + np.cos(2.0 * Z[:, 1:])
+    beside = rng.standard_normal((200, count)) if count else Z[:, :0]
+    rows = Sample(np.hstack([Z, beside]), Y, np.ones(200))
+    space = Space(kernels=("rbf", "laplacian"))
+    found = search_plain(rows, space, 200, [None, np.arange(2)])
+    assert found.look == look
+    assert set(found.settings) == {"rbf", "laplacian"}

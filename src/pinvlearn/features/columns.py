@@ -156,9 +156,24 @@ class PreparedNumbers:
     indicator: bool
 
     @property
+    def is_twice(self) -> bool:
+        """Whether it becomes both copies."""
+        return self.scaled is not None and self.ranked is not None
+
+    def without_rank(self) -> PreparedNumbers:
+        """The scaled copy alone, if there are both."""
+        nothing: Array = np.empty(0)
+        return replace(self, ranked=None, knots=nothing, ranks=nothing) if self.is_twice else self
+
+    @property
+    def rank_name(self) -> str:
+        """Of the column of ranks."""
+        return f"{self.name}__rank"
+
+    @property
     def names(self) -> list[str]:
         """Of the columns it becomes."""
-        ranked = [f"{self.name}__rank"] if self.ranked else []
+        ranked = [self.rank_name] if self.ranked else []
         gaps = [f"{self.name}__missing"] if self.indicator else []
         return [self.name] * (self.scaled is not None) + ranked + gaps
 
@@ -282,6 +297,20 @@ class Preparation:
     def sources(self) -> list[int]:
         """For each column made, the position of the table's column it comes from."""
         return [column.source for column in self.columns for _ in column.names]
+
+    @property
+    def ranks(self) -> list[bool]:
+        """For each column made, whether it is a rank beside a scaled copy."""
+        made = [(column, name) for column in self.columns for name in column.names]
+        return [
+            isinstance(column, PreparedNumbers) and column.is_twice and name == column.rank_name
+            for column, name in made
+        ]
+
+    def without_ranks(self) -> Preparation:
+        """The same with the scaled copies alone of columns that have both."""
+        columns = [c.without_rank() if isinstance(c, PreparedNumbers) else c for c in self.columns]
+        return replace(self, columns=tuple(columns))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -126,8 +126,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     metric : {"auto", "diagonal", "full"}, default="auto"
         Whether a learned metric weights columns, or mixes them as well.""",
         "max_rounds": """
-    max_rounds : int, default=3
-        Rounds of learning a metric, at most; 0 leaves the inputs as they are.""",
+    max_rounds : int, default=10
+        Rounds of learning a metric, at most; beyond three there is another only where the last one
+        was surely better than the one before.  0 leaves the inputs as they are.""",
         "n_kernels": """
     n_kernels : "auto" or int, default="auto"
         Centres of the last fit: all rows where `max_kernels` and `max_work` allow it.  Where they
@@ -202,35 +203,57 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         order = _order_of(len(Y), weights, order_stream)
         sample, unit = _sample_of(X, Y, weights, order, task == "targets")
         budget = self._budget(len(sample), X.shape[1], Y.shape[1])
-        alpha = self._learn(sample, self._space(task, unit), budget)
+        alpha, columns = self._learn(sample, self._space(task, unit), budget)
+        if columns is not None:
+            X, sample = X[:, columns], sample.of_columns(columns)
         if budget.alone and self._is_better_alone(sample, alpha, JUDGES[task], streams):
             budget = replace(self.budget_, centers=budget.alone, rows=budget.alone)
             self.budget_ = budget
         every = MetricMatrix(MetricColumns.around(self.parts_, X))
         problem = self._task(every, Y, weights, alpha * unit, score, streams)
-        columns, W, readout = self._solved(problem, order)
+        around, W, readout = self._solved(problem, order)
         coef = readout.coef if W is None else W @ readout.coef
         few = sample.part(0, budget.gradients)
-        metric = GradientProduct.of(columns, coef, few.Z, few.w).metric
+        metric = GradientProduct.of(around, coef, few.Z, few.w).metric
         self.metric_ = as_given(moved_to(metric, X))
-        notes = [*getattr(self.inputs_, "notes_", ()), _sizes_in_words(self.budget_, len(X))]
-        drawn = columns if W is None else Whitened(columns, W)
+        drawn = around if W is None else Whitened(around, W)
         rows = rows_in_memory(drawn, X, Y, weights, drawn.n_columns, check_jobs(self.n_jobs))
-        return Fitted(drawn, replace(readout, rows=rows), notes)
+        return Fitted(drawn, replace(readout, rows=rows), self._notes(len(X)))
 
-    def _learn(self, sample: Sample, space: Space, budget: Budget) -> float:
-        """Choose kernel and metric by a sample of the rows; the ridge for weights of mean 1."""
+    def _learn(self, sample: Sample, space: Space, budget: Budget) -> tuple[float, IntArray | None]:
+        """Choose columns, kernel and metric by a sample of the rows.
+
+        Gives the ridge for weights of mean 1, and the columns where these are not all.
+        """
         if not budget.full:
             space = replace(space, forms=tuple(form for form in space.forms if form != "full"))
-        plain = search_plain(sample, space, budget.search)
-        learned = learn(sample, plain, space, budget.half, budget.gradients)
+        looks = self._looks()
+        plain = search_plain(sample, space, budget.search, looks)
+        columns = looks[plain.look]
+        if columns is not None:
+            self.inputs_, sample = self.inputs_.without_ranks(), sample.of_columns(columns)
+        learned = learn(sample, plain.settings, space, budget.half, budget.gradients)
         steps = sum(len(branch.steps) for branch in learned.recipe.branches)
         n, d, t = len(sample), sample.Z.shape[1], sample.Y.shape[1]
         rows = metric_rows(max(steps, 1), n, d, t, budget.gradients, float(self.max_work))
         budget = replace(budget, metric=rows)
         self.parts_ = made(learned.recipe, sample.part(0, rows), space, budget.gradients)
         self.rounds_, self.optimism_, self.budget_ = learned.rounds, learned.optimism, budget
-        return learned.recipe.alpha
+        return learned.recipe.alpha, columns
+
+    def _looks(self) -> list[IntArray | None]:
+        """Columns that kernels may see: all and, of inputs that nobody chose, all but the ranks."""
+        if not isinstance(self.inputs, str) or self.inputs_ is None:
+            return [None]
+        ranks = np.array(self.inputs_.columns_.ranks)
+        return [None, np.flatnonzero(~ranks)] if ranks.any() else [None]
+
+    def _notes(self, n: int) -> list[str]:
+        """What a user should know of the inputs, and how many rows each part of n had."""
+        notes = list(getattr(self.inputs_, "notes_", ()))
+        if isinstance(self.inputs, str) and getattr(self.inputs_, "copies", "both") != "both":
+            notes.append("columns are scaled alone: with their ranks, rows left out fared worse")
+        return [*notes, _sizes_in_words(self.budget_, n)]
 
     def _task(
         self,
@@ -413,19 +436,22 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         order = _order_of(len(X), targets.weights, order_stream)
         numbers = schema.task == "targets"
         sample, unit = _sample_of(X, targets.Y, targets.weights, order, numbers)
-        ridge = self._learn(sample, self._space(schema.task, unit), budget) * unit
+        ridge, columns = self._learn(sample, self._space(schema.task, unit), budget)
+        if columns is not None:
+            sample = sample.of_columns(columns)
+            schema = replace(schema, n_features=len(columns))
+            plan = replace(plan, check=TableCheck(self.inputs_))
         matrix = MetricMatrix(MetricColumns.around(self.parts_, sample.Z))
         pivots = Pivots(matrix, pivot_stream, uniform=False)
         pivots.grow(min(budget.centers, len(sample)))
         chosen = np.array(pivots.pivots, dtype=np.intp)
         drawn = Whitened(matrix.around(chosen), pivots.whitening())
-        self.sums_alpha_ = ridge
-        notes = (*getattr(inputs, "notes_", ()), _sizes_in_words(self.budget_, n))
+        self.sums_alpha_ = ridge * unit
         return replace(
             plan,
             map=drawn,
             schema=schema.of_map(drawn),
-            notes=notes,
+            notes=tuple(self._notes(n)),
             learned={name: value for name, value in vars(self).items() if name.endswith("_")},
         )
 
@@ -616,7 +642,7 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
         gamma: Any = "auto",
         alpha: Any = "auto",
         metric: str = "auto",
-        max_rounds: int = 3,
+        max_rounds: int = 10,
         n_kernels: Any = "auto",
         max_kernels: int = 16000,
         max_work: float = 3.2e12,
@@ -687,7 +713,7 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
         gamma: Any = "auto",
         alpha: Any = "auto",
         metric: str = "auto",
-        max_rounds: int = 3,
+        max_rounds: int = 10,
         n_kernels: Any = "auto",
         max_kernels: int = 16000,
         max_work: float = 3.2e12,

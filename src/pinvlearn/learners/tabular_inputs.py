@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -258,6 +259,21 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     def sources_(self) -> IntArray:
         """For each column made, the position of the column it comes from."""
         return np.array(self.columns_.sources, dtype=np.intp)
+
+    def without_ranks(self) -> TabularInputs:
+        """These inputs as they would be with `copies="scaled"`, learned from the same rows.
+
+        Returns
+        -------
+        TabularInputs
+            Fitted; `partial_fit` begins anew.
+        """
+        check_is_fitted(self)
+        fewer = copy(self)
+        fewer.copies, fewer.columns_ = "scaled", self.columns_.without_ranks()
+        if hasattr(fewer, "summaries_"):
+            del fewer.summaries_
+        return fewer
 
     def _take(self, summary: TableSummary) -> None:
         check_choice("copies", self.copies, COPIES)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, c_ordered, slices
+from pinvlearn._core.arrays import Array, IntArray, c_ordered, slices
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.products import mirror_lower
 from pinvlearn._core.threads import share_out
@@ -64,6 +64,10 @@ class Sample:
     def part(self, start: int, stop: int) -> Sample:
         """Some of the rows, in their order."""
         return Sample(self.Z[start:stop], self.Y[start:stop], self.w[start:stop])
+
+    def of_columns(self, which: IntArray | None) -> Sample:
+        """The same rows with some of their columns alone, or all."""
+        return self if which is None else Sample(self.Z[:, which], self.Y, self.w)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,10 @@ LEAST_HALF = 20
 GOING_ON = 2
 """Kernels of each form that go on to a second round."""
 
+SURE_ROUNDS = 3
+"""From so many on there is another round only where the last one was surely better than the one
+before: what many columns of noise hide is found by many small steps; elsewhere three do."""
+
 SCOUTED = 2
 """One in so many rows of a half looks for widths and ridges, at an eighth of the work."""
 
@@ -177,9 +181,10 @@ def learn(
 
     In each round the machine of a half gives its gradient outer product; inputs multiplied by the
     root are judged by the other half.  Every kernel and form has a first round, the best of each
-    form go on, and last the best are taken two together; what the plain machine beats by more than
-    chance is left behind.  What is best of all must beat the plain machine, row by row, by more
-    than chance; its width and ridge are then those that whole halves find best.
+    form go on, beyond three rounds as long as each surely gains, and last the best are taken two
+    together; what the plain machine beats by more than chance is left behind.  What is best of all
+    must beat the plain machine, row by row, by more than chance; its width and ridge are then those
+    that whole halves find best.
 
     Parameters
     ----------
@@ -203,21 +208,27 @@ def learn(
     going = [
         one for setting in plain.values() for one in crossing.next(space.forms, base, setting, base)
     ]
+    before: dict[_Candidate, _Candidate] = {}
     for number in range(1, space.max_rounds + 1):
         told("round", number, space.max_rounds)
         worth |= {one: crossing.round(number, one, base) for one in going}
-        if number < space.max_rounds:
-            last = [one for one in going if worth[one].may_win]
-            last = _best_of_each_form(last, GOING_ON) if number == 1 else last
-            more = [crossing.next((one.form,), one, one.setting, base)[0] for one in last]
-            going = [new for new, one in zip(more, last, strict=True) if new.error < one.error]
+        last = [one for one in going if worth[one].may_win]
+        if number == 1:
+            last = _best_of_each_form(last, GOING_ON)
+        if number >= SURE_ROUNDS:
+            last = [one for one in last if crossing.gain(one.errors, before[one]).is_sure]
+            last = _best_of_each_form(last)
+        if number == space.max_rounds or not last:
+            break
+        before = {crossing.next((one.form,), one, one.setting, base)[0]: one for one in last}
+        going = [new for new, one in before.items() if new.error < one.error]
     learned = [one for one in worth if one is not base and worth[one].may_win]
     trials = {one: crossing.kept[one.form].trial for one in [base, *_best_of_each_form(learned)]}
     best = min(trials, key=lambda one: one.error)
     for pair in combinations(list(trials), 2):
         joined = Trial.joined([trials[one] for one in pair])
         both = crossing.together(pair, joined, best)
-        worth[both], trials[both] = crossing.round(space.max_rounds, both, base), joined
+        worth[both], trials[both] = crossing.round(number, both, base), joined
         best = both if both.machines and both.error < best.error else best
     if not Gain(worth[best].gain, worth[best].standard_error).is_sure:
         worth[base] = replace(worth[base], accepted=True)
@@ -298,7 +309,7 @@ class _Crossing:
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
         setting = ((best.width,), best.alpha)
         scouted = few.errors(*setting)
-        if base is not None and not self._gain(scouted, base).may_win:
+        if base is not None and not self.gain(scouted, base).may_win:
             self.free.append(rooms)
             return _Candidate(recipe, (roots,), (), scouted, scouted, few.error(*setting))
         candidate = self._candidate(trial, recipe, (roots,), scouted)
@@ -308,7 +319,7 @@ class _Crossing:
     def _keep(self, new: _Kept, base: _Candidate | None) -> None:
         """Keep the best of each form that the plain machine does not surely beat, and itself."""
         one, before = new.candidate, self.kept.get(new.candidate.form)
-        lost = base is not None and not self._gain(one.errors, base).may_win
+        lost = base is not None and not self.gain(one.errors, base).may_win
         if lost or (before is not None and before.candidate.error <= one.error):
             self.free.append(new.rooms)
             return
@@ -328,7 +339,7 @@ class _Crossing:
         few = trial.first(self.scouts)
         alpha = few.best_alpha(widths, middle)
         recipe, scouted = Recipe(branches, alpha), few.errors(widths, alpha)
-        if not self._gain(scouted, best).may_win:
+        if not self.gain(scouted, best).may_win:
             return _Candidate(recipe, roots, (), scouted, scouted, few.error(widths, alpha))
         return self._candidate(trial, recipe, roots, scouted)
 
@@ -373,7 +384,7 @@ class _Crossing:
 
     def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
         """What a candidate is worth beside the plain machine."""
-        gain = self._gain(candidate.errors, base)  # of scouts, where there is no more
+        gain = self.gain(candidate.errors, base)  # of scouts, where there is no more
         return Round(
             number,
             "+".join(candidate.kernels),
@@ -385,8 +396,8 @@ class _Crossing:
             gain.standard_error,
         )
 
-    def _gain(self, errors: Array, base: _Candidate) -> Gain:
-        """By how much errors are below the plain machine's, of scouts or of all rows."""
+    def gain(self, errors: Array, base: _Candidate) -> Gain:
+        """By how much errors are below those of another, of scouts or of all rows."""
         scouted = len(errors) < len(base.errors)
         rows = self.scouts if scouted else len(self.halves[0])
         w = np.concatenate([to_host(half.w[:rows]) for half in self.halves])

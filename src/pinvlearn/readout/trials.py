@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, IntArray
 from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
@@ -87,7 +87,7 @@ class Space:
     gamma: float | None = None
     alphas: tuple[float, ...] = ALPHAS
     forms: tuple[str, ...] = FORMS
-    max_rounds: int = 3
+    max_rounds: int = 10
     judge: Judge = NUMBERS
 
     def gamma_for(self, kernel: str, width: float, typical: float) -> float:
@@ -269,40 +269,77 @@ def _lowest(function: Callable[[int], float], start: int, count: int, step: int 
     return at
 
 
-def search_plain(sample: Sample, space: Space, most_rows: int) -> dict[str, Setting]:
-    """The best width and ridge of each kernel on the inputs as they are, best kernel first.
+@dataclass(frozen=True)
+class Plain:
+    """What was found of the inputs as they are.
+
+    Attributes
+    ----------
+    settings : dict
+        The best width and ridge of each kernel, best kernel first.
+    look : int
+        Which of the looks at the columns they are for.
+    """
+
+    settings: dict[str, Setting]
+    look: int = 0
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A setting on the columns of one of the looks."""
+
+    look: int
+    setting: Setting
+
+
+def search_plain(
+    sample: Sample, space: Space, most_rows: int, looks: Sequence[IntArray | None] = (None,)
+) -> Plain:
+    """The best width and ridge of each kernel on the inputs as they are, and the best look at them.
 
     All kernels and widths are judged by the left-out error of the first rows, each with its best
     ridge; one in three goes on to twice as many, and so on up to `most_rows`.  Half of these find
     the ridges of the last few, at an eighth of the work, and leave behind what the best surely
     beats: where nothing else is left, more rows are not asked.
+
+    A look is some of the columns (None: all).  The first has all kernels and widths, the others
+    those near the best of each kernel; one of them is taken where it surely beats the first.
     """
     most_rows = min(most_rows, len(sample))
-    cells = [Setting(kernel, width) for kernel, width in product(space.kernels, space.widths)]
-    best: dict[str, tuple[int, float, Setting]] = {}
+    cells = [_Cell(0, Setting(*pair)) for pair in product(space.kernels, space.widths)]
+    best: dict[tuple[int, str], tuple[int, float, Setting]] = {}
     steps = _steps(most_rows)
     half = steps[-2:][0]  # if there are several
     room = Rooms()
-    rooms = {kernel: room.beside() for kernel in space.kernels}
+    keys = product(range(len(looks)), space.kernels)
+    rooms = {key: room.beside() for key in keys}
     for number, rows in enumerate(steps, start=1):
         if rows == steps[-1] and best and len(cells) == 1:
             break
-        trials = _Trials(sample.part(0, rows), space, rooms)
+        trials = _Trials(sample.part(0, rows), space, looks, rooms)
         if not best:
             cells = trials.with_best_alphas(cells)
+            cells += trials.in_other_looks(cells)
         ranked = sorted(cells, key=trials.error)
         keep = max(FEWEST, len(ranked) // SURVIVORS)
         if rows == half:
             ranked[:keep] = [trials.with_best_alpha(cell, fine=True) for cell in ranked[:keep]]
             ranked.sort(key=trials.error)
         for cell in reversed(ranked):
-            best[cell.kernel] = (-rows, trials.error(cell), cell)
+            entry = (-rows, trials.error(cell), cell.setting)
+            best[cell.look, cell.setting.kernel] = entry
         cells = ranked[:keep]
+        as_given = [cell for cell in ranked if cell.look == 0][:1]
+        cells += [cell for cell in as_given if cell not in cells]
         if rows == half:  # much fewer would not tell: they want other widths
             cells = [cell for cell in cells if trials.may_win(cell, cells[0])] or cells[:1]
         told("trial of kernels", number, len(steps))
-    by_error = sorted(best.values(), key=lambda entry: entry[:2])
-    return {cell.kernel: cell for _, _, cell in by_error}
+    look = cells[0].look
+    if any(not trials.is_sure(cells[0], cell) for cell in cells if cell.look == 0):
+        look = 0
+    ordered = sorted(best, key=lambda key: best[key][:2])
+    return Plain({key[1]: best[key][2] for key in ordered if key[0] == look}, look)
 
 
 def _steps(most_rows: int) -> list[int]:
@@ -312,36 +349,67 @@ def _steps(most_rows: int) -> list[int]:
 
 
 class _Trials:
-    """A trial for each kernel on the inputs as they are, made when it is first asked."""
+    """A trial for each look and kernel on the inputs as they are, made when it is first asked."""
 
-    def __init__(self, sample: Sample, space: Space, rooms: dict[str, Rooms]) -> None:
-        self._view, self._space, self._rooms = View(sample, (sample.Z,)), space, rooms
-        self._trials: dict[str, Trial] = {}
+    def __init__(
+        self,
+        sample: Sample,
+        space: Space,
+        looks: Sequence[IntArray | None],
+        rooms: dict[tuple[int, str], Rooms],
+    ) -> None:
+        self._sample, self._space, self._looks, self._rooms = sample, space, looks, rooms
+        self._trials: dict[tuple[int, str], Trial] = {}
 
-    def _of(self, kernel: str) -> Trial:
-        if kernel not in self._trials:
-            self._trials[kernel] = Trial(
-                self._space, (kernel,), [self._view], [self._rooms[kernel]]
-            )
-        return self._trials[kernel]
+    def _of(self, look: int, kernel: str) -> Trial:
+        key = (look, kernel)
+        if key not in self._trials:
+            seen = self._sample.of_columns(self._looks[look])
+            view, rooms = View(seen, (seen.Z,)), [self._rooms[key]]
+            self._trials[key] = Trial(self._space, (kernel,), [view], rooms)
+        return self._trials[key]
 
-    def error(self, cell: Setting) -> float:
-        return self._of(cell.kernel).error((cell.width,), cell.alpha)
+    def _asked(self, cell: _Cell) -> tuple[Trial, Setting]:
+        return self._of(cell.look, cell.setting.kernel), cell.setting
 
-    def may_win(self, cell: Setting, best: Setting) -> bool:
-        """Whether the best one does not surely beat a cell, by the losses of the same rows."""
-        one, other = (self._of(c.kernel).errors((c.width,), c.alpha) for c in (cell, best))
-        return Gain.of(one, other, self._of(best.kernel).weights).may_win
+    def error(self, cell: _Cell) -> float:
+        trial, setting = self._asked(cell)
+        return trial.error((setting.width,), setting.alpha)
 
-    def with_best_alpha(self, cell: Setting, *, fine: bool = False) -> Setting:
-        trial = self._of(cell.kernel)
-        return replace(cell, alpha=trial.best_alpha((cell.width,), cell.alpha, fine=fine))
+    def _gain(self, cell: _Cell, other: _Cell) -> Gain:
+        """By how much a cell is better than another, by the losses of the same rows."""
+        asked = (self._asked(cell), self._asked(other))
+        one, two = (trial.errors((of.width,), of.alpha) for trial, of in asked)
+        return Gain.of(one, two, asked[0][0].weights)
 
-    def with_best_alphas(self, cells: Sequence[Setting]) -> list[Setting]:
+    def may_win(self, cell: _Cell, best: _Cell) -> bool:
+        """Whether the best one does not surely beat a cell."""
+        return self._gain(cell, best).may_win
+
+    def is_sure(self, best: _Cell, cell: _Cell) -> bool:
+        """Whether it surely does."""
+        return self._gain(best, cell).is_sure
+
+    def with_best_alpha(self, cell: _Cell, *, fine: bool = False) -> _Cell:
+        trial, setting = self._asked(cell)
+        alpha = trial.best_alpha((setting.width,), setting.alpha, fine=fine)
+        return _Cell(cell.look, replace(setting, alpha=alpha))
+
+    def with_best_alphas(self, cells: Sequence[_Cell]) -> list[_Cell]:
         """The walk of a width begins at the ridge of the one before, which is near."""
-        found: list[Setting] = []
+        found: list[_Cell] = []
         for cell in cells:
-            if found and found[-1].kernel == cell.kernel:
-                cell = replace(cell, alpha=found[-1].alpha)
+            if found and found[-1].setting.kernel == cell.setting.kernel:
+                alpha = found[-1].setting.alpha
+                cell = _Cell(cell.look, replace(cell.setting, alpha=alpha))
             found.append(self.with_best_alpha(cell))
+        return found
+
+    def in_other_looks(self, cells: Sequence[_Cell]) -> list[_Cell]:
+        """The best of each kernel in the other looks, by a walk from its best in the first."""
+        found: list[_Cell] = []
+        for look, kernel in product(range(1, len(self._looks)), self._space.kernels):
+            own = [cell for cell in cells if cell.setting.kernel == kernel]
+            near = min(own, key=self.error).setting
+            found.append(_Cell(look, self._of(look, kernel).best_setting(near)))
         return found
