@@ -304,10 +304,12 @@ def search_plain(
     beats: where nothing else is left, more rows are not asked.
 
     A look is some of the columns (None: all).  The first has all kernels and widths, the others
-    those near the best of each kernel; one of them is taken where it surely beats the first.
+    those near the best of each kernel, of which the best goes on; it is taken where it surely beats
+    the first look's.
     """
     most_rows = min(most_rows, len(sample))
     cells = [_Cell(0, Setting(*pair)) for pair in product(space.kernels, space.widths)]
+    others: list[_Cell] = []
     best: dict[tuple[int, str], tuple[int, float, Setting]] = {}
     steps = _steps(most_rows)
     half = steps[-2:][0]  # if there are several
@@ -315,29 +317,28 @@ def search_plain(
     keys = product(range(len(looks)), space.kernels)
     rooms = {key: room.beside() for key in keys}
     for number, rows in enumerate(steps, start=1):
-        if rows == steps[-1] and best and len(cells) == 1:
+        if rows == steps[-1] and best and len(cells) == 1 and not others:
             break
         trials = _Trials(sample.part(0, rows), space, looks, rooms)
         if not best:
             cells = trials.with_best_alphas(cells)
-            cells += trials.in_other_looks(cells)
-        ranked = sorted(cells, key=trials.error)
+            others = trials.in_other_looks(cells)
+        ranked, others = (sorted(of, key=trials.error) for of in (cells, others))
         keep = max(FEWEST, len(ranked) // SURVIVORS)
         if rows == half:
             ranked[:keep] = [trials.with_best_alpha(cell, fine=True) for cell in ranked[:keep]]
             ranked.sort(key=trials.error)
-        for cell in reversed(ranked):
+            others[:1] = [trials.with_best_alpha(cell, fine=True) for cell in others[:1]]
+        for cell in (*reversed(ranked), *reversed(others)):
             entry = (-rows, trials.error(cell), cell.setting)
             best[cell.look, cell.setting.kernel] = entry
-        cells = ranked[:keep]
-        as_given = [cell for cell in ranked if cell.look == 0][:1]
-        cells += [cell for cell in as_given if cell not in cells]
+        cells, others = ranked[:keep], others[:1]
         if rows == half:  # much fewer would not tell: they want other widths
             cells = [cell for cell in cells if trials.may_win(cell, cells[0])] or cells[:1]
+            others = [cell for cell in others if trials.may_win(cell, cells[0])]
         told("trial of kernels", number, len(steps))
-    look = cells[0].look
-    if any(not trials.is_sure(cells[0], cell) for cell in cells if cell.look == 0):
-        look = 0
+    surer = [cell.look for cell in others if trials.is_sure(cell, cells[0])]
+    look = surer[0] if surer else 0
     ordered = sorted(best, key=lambda key: best[key][:2])
     return Plain({key[1]: best[key][2] for key in ordered if key[0] == look}, look)
 
