@@ -5,7 +5,6 @@ lives, and of the solver objects. Methods that scikit-learn's base classes bring
 the pages.
 """
 
-import dataclasses
 import inspect
 from pathlib import Path
 from typing import Any
@@ -61,11 +60,8 @@ def write_api(app: Sphinx, config: Config) -> None:
     public = (name for name in pinvlearn.__all__ if not inspect.ismodule(getattr(pinvlearn, name)))
     for name in public:
         names[group_of(getattr(pinvlearn, name).__module__)].append(name)
-    solvers = [
-        name
-        for name, value in vars(pinvlearn.readout.solvers).items()
-        if dataclasses.is_dataclass(value) and hasattr(value, "factor")
-    ]
+    table = pinvlearn.readout.solvers
+    solvers = [name for name in table.__all__ if inspect.isclass(getattr(table, name))]
     parts = [HEAD]
     for group, members in names.items():
         functions = [name for name in members if inspect.isfunction(getattr(pinvlearn, name))]
