@@ -11,6 +11,7 @@ from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
     Decimal,
+    Drop,
     Encoding,
     Force,
     Json,
@@ -112,9 +113,7 @@ def fit(
         Path | None,
         typer.Option(metavar="MODEL", help="Learn as this updatable model does, to merge with it."),
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
-    ] = None,
+    drop: Drop = None,
     ids: Annotated[
         list[str] | None,
         typer.Option(

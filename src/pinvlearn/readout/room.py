@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pinvlearn._core.device import device_name, free_memory
-from pinvlearn._core.machine import available_memory
+from pinvlearn._core.machine import ALWAYS_THERE, available_memory
 from pinvlearn._core.products import SQUARES
 from pinvlearn.readout.problem import Problem
 
@@ -13,9 +13,6 @@ copy, which becomes the vectors, its work space of two, and the vectors in the o
 
 DEVICE_ARRAYS = 7
 """The same on a device: the matrix, a copy, and five of its library's [measured]."""
-
-ALWAYS_THERE = 2**26
-"""Bytes that nobody asks for."""
 
 
 def check_room(problem: Problem) -> None:
