@@ -254,7 +254,7 @@ def _skops_io() -> ModuleType:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "saving and loading models needs skops: pip install pinvlearn[files]", name="skops"
+            "saving and loading models needs skops: pip install 'pinvlearn[files]'", name="skops"
         ) from error
     module: ModuleType = skops.io
     return module

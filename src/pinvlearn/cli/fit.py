@@ -33,8 +33,14 @@ from pinvlearn.cli._sources import Reading
 from pinvlearn.cli._writing import MODEL, check_output, check_same_model
 from pinvlearn.cli.report import Page, check_page
 
-Column = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of a completion model's triplets.")
+Row = Annotated[
+    str | None, typer.Option(metavar="COL", help="Row ids of a completion model, such as users.")
+]
+Col = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column ids of a completion model, such as films.")
+]
+Value = Annotated[
+    str | None, typer.Option(metavar="COL", help="Values of a completion model, such as ratings.")
 ]
 
 
@@ -117,7 +123,9 @@ def fit(
     ids: Annotated[
         list[str] | None,
         typer.Option(
-            "--id", metavar="COL", help="Column to leave out, and carry along in predict."
+            "--id",
+            metavar="COL",
+            help="Column to leave out, and carry along in predict; repeatable.",
         ),
     ] = None,
     categorical: Annotated[
@@ -131,9 +139,9 @@ def fit(
     encoding: Encoding = None,
     decimal: Decimal = ".",
     page: Page = None,
-    row: Column = None,
-    col: Column = None,
-    value: Column = None,
+    row: Row = None,
+    col: Col = None,
+    value: Value = None,
     feedback: Annotated[
         Literal["explicit", "implicit"] | None,
         typer.Option(help="Of a completion model.", show_default="explicit"),
