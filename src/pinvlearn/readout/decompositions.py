@@ -217,9 +217,9 @@ class RandomizedSVD:
     ----------
     rank : int, float or None
         The paper's k: a number of samples, or a share of the rows; None is a tenth of them.
-    n_oversamples : int
+    n_oversamples : int, default=10
         The paper's p.
-    consistent : bool
+    consistent : bool, default=True
         Solve within the sampled directions alone.  False is Eq. (21) of the paper, in which the
         rest of Y is multiplied by 1/alpha instead of being left out; it needs alpha > 0.
     """
