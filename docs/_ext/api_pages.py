@@ -5,6 +5,7 @@ lives, and of the solver objects. Methods that scikit-learn's base classes bring
 the pages.
 """
 
+import dataclasses
 import inspect
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ Learners and transformers follow scikit-learn: ``get_params``, ``set_params``, `
 """
 
 SOLVERS = "The objects behind the names that ``solver=`` takes."
+OFFERED = "What each of them has to offer, and so has one of your own:"
 GIVEN = "What a solver is given (see :doc:`/extending`):"
 RETURNED = "What it may return:"
 
@@ -61,7 +63,7 @@ def write_api(app: Sphinx, config: Config) -> None:
     for name in public:
         names[group_of(getattr(pinvlearn, name).__module__)].append(name)
     table = pinvlearn.readout.solvers
-    solvers = [name for name in table.__all__ if inspect.isclass(getattr(table, name))]
+    solvers = [name for name in table.__all__ if dataclasses.is_dataclass(getattr(table, name))]
     parts = [HEAD]
     for group, members in names.items():
         functions = [name for name in members if inspect.isfunction(getattr(pinvlearn, name))]
@@ -69,6 +71,7 @@ def write_api(app: Sphinx, config: Config) -> None:
         if members:
             parts += [heading(group), *map(listing, filter(None, (functions, classes)))]
     parts += [heading("Solvers"), SOLVERS, listing(solvers, "pinvlearn.readout.solvers")]
+    parts += [OFFERED, listing(["Solver"], "pinvlearn.readout.solvers")]
     parts += [GIVEN, listing(PROBLEMS, "pinvlearn.readout.problem")]
     parts += [RETURNED, listing(FACTORS, "pinvlearn.readout.factors")]
     parts += [heading("Summaries"), SUMMED, listing(SUMMARIES, "pinvlearn.summaries")]

@@ -53,7 +53,7 @@ STEPS_WORTH = 8
 
 @dataclass(frozen=True)
 class Auto:
-    """The cheapest solver whose solution keeps `TOLERANCE`, judged by shape, alpha and condition.
+    """The cheapest solver that errs by at most 1e-8, judged by shape, alpha and condition.
 
     What the digits of a summary cannot carry is refused, unless rows can be read to refine it on.
     Rows are left out with twice the precision where problems are small and single would not do.

@@ -36,7 +36,7 @@ class Solver(Protocol):
     It may declare besides:
 
     needs : str, or a function of alpha that gives a tuple of them, the preferred first
-        `ROWS` (also where nothing is declared), `SUMS` or `TRIANGLE`.
+        "rows" (also where nothing is declared), "sums" or "triangle".
     limit : float
         Largest bound on the error that it returns without rows to refine the solution on.
     instead(problem, readout) : (solver, reason) or None

@@ -125,8 +125,8 @@ class GramSVD:
     """Eigendecomposition of the smaller Gram matrix: one factor for every alpha, H never stored.
 
     Singular values below about 1e-7 of the largest are lost in a Gram matrix: with alpha = 0 they
-    are cut off.  Memory `room.ARRAYS` times the square of the smaller side of H, or, where H is
-    wide, one less and a copy of H; where that is not free it refuses before it reads any row.
+    are cut off.  Memory five times the square of the smaller side of H, or, where H is wide, four
+    times and a copy of H; where that is not free it refuses before it reads any row.
     """
 
     needs: ClassVar[str] = SUMS
