@@ -322,22 +322,24 @@ def _fit_like(
     check_output(out, [data, like], MODEL)
     if not like.is_file():
         raise UserError(f"there is no model file {like}; `pinvlearn fit` writes one.", USAGE)
-    start = time.perf_counter()
     model = load(like)
     learner = _updating.learner_of(model, like)
     check_same_model(out, type(learner).__name__, force=force)
     read = _data.read(data, output.note, _model.reading_for(model, reading))
     rows = _updating.NewRows.of(model, like, read, target, output.note)
+    start = time.perf_counter()
     with ticking("fitting", quiet=output.quiet):
         learner.fit_summary(rows.summary(read.source.digest()))
+        solved = _updating.solved_by(learner)
+    seconds = time.perf_counter() - start
     _updating.forget_base(model)
     save(model, out)
     values = {"model": type(learner).__name__, "rows": len(rows.y), "like": str(like)}
     if hasattr(learner, "classes_"):
         values["classes"] = len(learner.classes_)
     values |= {
-        "fit_seconds": round(time.perf_counter() - start, 3),
-        **_updating.solved_by(learner),
+        "fit_seconds": round(seconds, 3),
+        **solved,
         "saved": str(out),
     }
     output.record(str(data), values)
