@@ -4,6 +4,7 @@ import ast
 import doctest
 import json
 import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 
@@ -25,6 +26,17 @@ def test_code_of_a_page(page):
     )
     assert tried > 0
     assert failed == 0
+
+
+@pytest.mark.parametrize("page", sorted(path.stem for path in DOCS.glob("*.rst")))
+def test_plain_blocks_of_a_page_import_what_is_there(page):
+    """Those without prompts stand for data of the reader's, so they are not run."""
+    text = (DOCS / f"{page}.rst").read_text("utf-8")
+    for block in re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text, re.M):
+        for node in ast.walk(ast.parse(textwrap.dedent(block))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("pinvlearn"):
+                module = import_module(node.module)
+                assert [one.name for one in node.names if not hasattr(module, one.name)] == []
 
 
 def test_findings_that_pages_choose_are_there():
