@@ -51,7 +51,18 @@ def test_findings_that_pages_choose_are_there():
     assert chosen
     for name, only in chosen:
         findings = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["findings"]
-        assert any(re.search(only, one) for one in findings), (name, only)
+        for one_of_them in re.split(r"\|(?![^(]*\))", only):  # at bars outside of parentheses
+            assert any(re.search(one_of_them, one) for one in findings), (name, one_of_them)
+
+
+def test_findings_that_the_summary_chooses_are_there(monkeypatch):
+    pytest.importorskip("sphinx", reason="the directives are Sphinx's: `make docs` installs it")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    tables = import_module("benchmark_tables")
+    for name, summary in {**tables.COMPARED, **tables.PAPERS}.items():
+        findings = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["findings"]
+        said = [tables.without_targets(one) for one in findings]
+        assert any(re.search(summary.pattern, one) for one in said), name
 
 
 LISTED = {"PROBLEMS": "readout.problem", "FACTORS": "readout.factors", "SUMMARIES": "summaries"}
