@@ -8,8 +8,8 @@ it learned from one table fills new rows as well, each from its own known cells.
 
 # %%
 # Three tables that come with scikit-learn, with a fifth of their cells removed at random. "soft" is
-# the soft-thresholded SVD alone; by default the better of two models on held-out cells is taken.
-# The benchmarks have IterativeImputer beside them as well.
+# the soft-thresholded SVD; the default is probabilistic PCA, unless that would take long. The
+# benchmarks have IterativeImputer beside them as well.
 
 import time
 

@@ -134,7 +134,9 @@ for count in (1, 8, 31):
     print(f"{count:2d} ridges: RidgeClassifierCV {took[0]:.3f} s, PinvClassifier {took[1]:.3f} s")
 
 # %%
-# On equal centres neither is more accurate by more than a few tenths of a point, either way. Few
-# centres are no case for a change: scikit-learn is as fast there or faster. With many, one
-# decomposition serves our whole path, while each further ridge costs ``RidgeClassifierCV`` anew;
-# and ``Nystroem`` has its whitening to pay for, also where the ridge is fixed.
+# At one ridge, and with many centres, neither is more accurate by more than a few tenths of a
+# point. With few centres and a path ours may also decode its outputs by logistic regression
+# (``decoding``), which adds a point or two and takes time: scikit-learn is faster there. With
+# many, one decomposition serves our whole path, while each further ridge costs
+# ``RidgeClassifierCV`` anew; and ``Nystroem`` has its whitening to pay for, also where the ridge
+# is fixed.

@@ -67,6 +67,8 @@ ELSEWHERE = {
     "linalg/dense.py": "linalg/test_driver.py",
     "linalg/frpca.py": "linalg/test_driver.py",
     "readout/cells.py": "learners/test_fastpi.py",
+    "readout/contract.py": "learners/test_ledger.py",
+    "readout/decompositions.py": "readout/test_solvers.py",
     "readout/factors.py": "readout/test_solvers.py",
     "readout/held_out.py": "readout/test_solvers.py",
     "readout/kernel_factors.py": "readout/test_kernel.py",

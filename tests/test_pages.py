@@ -4,6 +4,7 @@ import ast
 import doctest
 import json
 import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 
@@ -27,6 +28,17 @@ def test_code_of_a_page(page):
     assert failed == 0
 
 
+@pytest.mark.parametrize("page", sorted(path.stem for path in DOCS.glob("*.rst")))
+def test_plain_blocks_of_a_page_import_what_is_there(page):
+    """Those without prompts stand for data of the reader's, so they are not run."""
+    text = (DOCS / f"{page}.rst").read_text("utf-8")
+    for block in re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text, re.M):
+        for node in ast.walk(ast.parse(textwrap.dedent(block))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("pinvlearn"):
+                module = import_module(node.module)
+                assert [one.name for one in node.names if not hasattr(module, one.name)] == []
+
+
 def test_findings_that_pages_choose_are_there():
     """A run that words them in another way would leave the page without figures."""
     chosen = [
@@ -39,7 +51,18 @@ def test_findings_that_pages_choose_are_there():
     assert chosen
     for name, only in chosen:
         findings = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["findings"]
-        assert any(re.search(only, one) for one in findings), (name, only)
+        for one_of_them in re.split(r"\|(?![^(]*\))", only):  # at bars outside of parentheses
+            assert any(re.search(one_of_them, one) for one in findings), (name, one_of_them)
+
+
+def test_findings_that_the_summary_chooses_are_there(monkeypatch):
+    pytest.importorskip("sphinx", reason="the directives are Sphinx's: `make docs` installs it")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    tables = import_module("benchmark_tables")
+    for name, summary in {**tables.COMPARED, **tables.PAPERS}.items():
+        findings = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["findings"]
+        said = [tables.without_targets(one) for one in findings]
+        assert any(re.search(summary.pattern, one) for one in said), name
 
 
 LISTED = {"PROBLEMS": "readout.problem", "FACTORS": "readout.factors", "SUMMARIES": "summaries"}

@@ -253,9 +253,9 @@ def test_load_of_no_file(file) -> None:
 def test_skops_missing(monkeypatch, model, file) -> None:
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.delitem(sys.modules, "skops.io")
-    with pytest.raises(ImportError, match=r"pip install pinvlearn\[files\]"):
+    with pytest.raises(ImportError, match=r"pip install 'pinvlearn\[files\]'"):
         pinvlearn.save(model, file)
-    with pytest.raises(ImportError, match=r"pip install pinvlearn\[files\]"):
+    with pytest.raises(ImportError, match=r"pip install 'pinvlearn\[files\]'"):
         pinvlearn.load(file)
 
 

@@ -20,6 +20,9 @@ PACKAGE = "pinvlearn"
 DOORS = ("dask", "spark", "summaries")
 """Modules whose public names are reached through the module, not through the package."""
 
+SAID_ONCE = "factor"
+"""What every solver has, and only the protocol `Solver` describes."""
+
 
 def public() -> Iterator[tuple[str, Any]]:
     """Every public class and function, by the name that users write."""
@@ -31,8 +34,8 @@ def public() -> Iterator[tuple[str, Any]]:
         for name in getattr(module, "__all__", own):
             yield f"{PACKAGE}.{door}.{name}", getattr(module, name)
     solvers = import_module(f"{PACKAGE}.readout.solvers")
-    for name, value in vars(solvers).items():
-        if inspect.isclass(value) and hasattr(value, "factor") and _is_own(solvers, name):
+    for name in solvers.__all__:
+        if inspect.isclass(value := getattr(solvers, name)):
             yield f"{solvers.__name__}.{name}", value
 
 
@@ -122,7 +125,8 @@ def checked() -> dict[Any, str]:
         found.setdefault(value, name)
         if inspect.isclass(value):
             for member, function in members(value):
-                found.setdefault(inspect.unwrap(function), f"{name}.{member}")
+                if name.endswith(".Solver") or member != SAID_ONCE:
+                    found.setdefault(inspect.unwrap(function), f"{name}.{member}")
     return found
 
 

@@ -50,6 +50,7 @@ Learners and transformers follow scikit-learn: ``get_params``, ``set_params``, `
 """
 
 SOLVERS = "The objects behind the names that ``solver=`` takes."
+OFFERED = "What each of them has to offer, and so has one of your own:"
 GIVEN = "What a solver is given (see :doc:`/extending`):"
 RETURNED = "What it may return:"
 
@@ -61,11 +62,8 @@ def write_api(app: Sphinx, config: Config) -> None:
     public = (name for name in pinvlearn.__all__ if not inspect.ismodule(getattr(pinvlearn, name)))
     for name in public:
         names[group_of(getattr(pinvlearn, name).__module__)].append(name)
-    solvers = [
-        name
-        for name, value in vars(pinvlearn.readout.solvers).items()
-        if dataclasses.is_dataclass(value) and hasattr(value, "factor")
-    ]
+    table = pinvlearn.readout.solvers
+    solvers = [name for name in table.__all__ if dataclasses.is_dataclass(getattr(table, name))]
     parts = [HEAD]
     for group, members in names.items():
         functions = [name for name in members if inspect.isfunction(getattr(pinvlearn, name))]
@@ -73,6 +71,7 @@ def write_api(app: Sphinx, config: Config) -> None:
         if members:
             parts += [heading(group), *map(listing, filter(None, (functions, classes)))]
     parts += [heading("Solvers"), SOLVERS, listing(solvers, "pinvlearn.readout.solvers")]
+    parts += [OFFERED, listing(["Solver"], "pinvlearn.readout.solvers")]
     parts += [GIVEN, listing(PROBLEMS, "pinvlearn.readout.problem")]
     parts += [RETURNED, listing(FACTORS, "pinvlearn.readout.factors")]
     parts += [heading("Summaries"), SUMMED, listing(SUMMARIES, "pinvlearn.summaries")]

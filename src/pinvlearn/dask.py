@@ -13,7 +13,7 @@ try:
     import dask.array
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
-        "pinvlearn.dask needs Dask: pip install pinvlearn[dask]", name="dask"
+        "pinvlearn.dask needs Dask: pip install 'pinvlearn[dask]'", name="dask"
     ) from missing
 
 from pinvlearn.engines.dask import each, fold, rows

@@ -96,13 +96,13 @@ PARTS = frozenset(
         "pinvlearn.readout.decoding.Decoding",
         "pinvlearn.readout.rounds.Optimism",
         "pinvlearn.readout.rounds.Round",
-        "pinvlearn.readout.solvers.Auto",
-        "pinvlearn.readout.solvers.Cholesky",
-        "pinvlearn.readout.solvers.GramSVD",
-        "pinvlearn.readout.solvers.ExactSVD",
-        "pinvlearn.readout.solvers.AdaptiveSVD",
-        "pinvlearn.readout.solvers.QR",
-        "pinvlearn.readout.solvers.RandomizedSVD",
+        "pinvlearn.readout.auto.Auto",
+        "pinvlearn.readout.decompositions.Cholesky",
+        "pinvlearn.readout.decompositions.GramSVD",
+        "pinvlearn.readout.decompositions.ExactSVD",
+        "pinvlearn.readout.decompositions.AdaptiveSVD",
+        "pinvlearn.readout.decompositions.QR",
+        "pinvlearn.readout.decompositions.RandomizedSVD",
         "pinvlearn.summaries.block.Block",
         "pinvlearn.summaries.gram.Gram",
         "pinvlearn.summaries.products.Products",
@@ -254,7 +254,7 @@ def _skops_io() -> ModuleType:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "saving and loading models needs skops: pip install pinvlearn[files]", name="skops"
+            "saving and loading models needs skops: pip install 'pinvlearn[files]'", name="skops"
         ) from error
     module: ModuleType = skops.io
     return module

@@ -95,7 +95,7 @@ def _fit_source(estimator: Any, blocks: Sequence[Any], source: str | None) -> An
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            "pinvlearn.spark needs pyspark: pip install pinvlearn[spark]", name="pyspark"
+            "pinvlearn.spark needs pyspark: pip install 'pinvlearn[spark]'", name="pyspark"
         ) from missing
     session = SparkSession.builder.getOrCreate()
     return _fitted(estimator, Head.of(blocks), SourceBlocks(blocks, session, ""), source)

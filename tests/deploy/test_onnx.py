@@ -269,5 +269,5 @@ def test_a_model_too_large_for_a_file_is_refused(monkeypatch):
 def test_without_onnx_the_error_says_how_to_get_it(monkeypatch):
     model = pl.PinvRegressor().fit(X, QUANTITY)
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"pip install pinvlearn\[onnx\]"):
+    with pytest.raises(ImportError, match=r"pip install 'pinvlearn\[onnx\]'"):
         pl.to_onnx(model)

@@ -180,5 +180,5 @@ def test_a_pipeline_must_end_in_a_model_of_ours():
 def test_without_skl2onnx_the_error_says_how_to_get_it(monkeypatch):
     model = make_pipeline(StandardScaler(), pl.PinvRegressor()).fit(X, QUANTITY)
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with pytest.raises(ImportError, match=r"pip install pinvlearn\[onnx\]"):
+    with pytest.raises(ImportError, match=r"pip install 'pinvlearn\[onnx\]'"):
         pl.to_onnx(model)

@@ -22,7 +22,8 @@ from matrices import (
 from oracles import ridge
 from pairs import sweep
 from pinvlearn import Solution, Tolerance, lstsq
-from pinvlearn.readout.solvers import SOLVERS, TOLERANCE, AdaptiveSVD
+from pinvlearn.readout.contract import TOLERANCE
+from pinvlearn.readout.solvers import SOLVERS, AdaptiveSVD
 
 EPS = np.finfo(float).eps
 TIGHT = AdaptiveSVD(Tolerance(1e-13, relative=True))

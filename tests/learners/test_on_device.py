@@ -32,7 +32,7 @@ from pinvlearn import (
 )
 from pinvlearn._core.device import memory
 from pinvlearn.readout import leave_one_out as leaving
-from pinvlearn.readout import solvers
+from pinvlearn.readout import room
 from pinvlearn.readout.factors import Spectral
 
 rng = np.random.default_rng(0)
@@ -312,8 +312,8 @@ def test_bad_rows_are_named(backend):
 
 
 def test_a_path_that_does_not_fit_there_is_refused(backend, monkeypatch):
-    monkeypatch.setattr(solvers, "ALWAYS_THERE", 0)
-    monkeypatch.setattr(solvers, "free_memory", lambda x: None if x is None else 10**4)
+    monkeypatch.setattr(room, "ALWAYS_THERE", 0)
+    monkeypatch.setattr(room, "free_memory", lambda x: None if x is None else 10**4)
     model = ELMRegressor(40, solver="gram", random_state=0)
     with pytest.raises(MemoryError, match="GiB are free on .*cholesky"):
         model.fit(backend.put(X), NUMBERS)

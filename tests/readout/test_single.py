@@ -5,14 +5,14 @@ import pytest
 
 import pinvlearn as pl
 from pinvlearn._core.cholesky import SingleFactor
-from pinvlearn.readout import solvers
+from pinvlearn.readout import auto
 
 
 @pytest.fixture
 def narrow(monkeypatch):
     """Small problems are taken for large ones."""
-    monkeypatch.setattr(solvers, "WIDE", 20)
-    monkeypatch.setattr(solvers, "CHEAP_FLOPS", 0.0)
+    monkeypatch.setattr(auto, "WIDE", 20)
+    monkeypatch.setattr(auto, "CHEAP_FLOPS", 0.0)
 
 
 def rows(m=900, p=60, seed=0, scales=None):
@@ -27,7 +27,7 @@ def rows(m=900, p=60, seed=0, scales=None):
 
 def exact(model, X, y, monkeypatch, **fitted_with):
     """The same ridge by a factor in double precision."""
-    monkeypatch.setattr(solvers, "WIDE", 2048)
+    monkeypatch.setattr(auto, "WIDE", 2048)
     return type(model)(alpha=model.alpha_, solver="cholesky", **fitted_with).fit(X, y)
 
 
@@ -41,7 +41,7 @@ def test_left_out_predictions_are_within_what_is_told(narrow, monkeypatch, weigh
     w = np.random.default_rng(1).uniform(0.5, 2.0, len(X)) if weighted else None
     model = pl.PinvRegressor().fit(X, Y, sample_weight=w)
     assert is_single(model)
-    monkeypatch.setattr(solvers, "WIDE", 2048)
+    monkeypatch.setattr(auto, "WIDE", 2048)
     plain = pl.PinvRegressor(alpha=model.alpha_, solver="qr").fit(X, Y, sample_weight=w)
     off = np.abs(model.loo_predictions_ - plain.loo_predictions_)
     assert off.max() > 1e-9  # it is single precision
@@ -59,7 +59,7 @@ def test_it_chooses_about_what_the_whole_path_does(narrow, monkeypatch, seed):
         model = learner().fit(X, target)
         assert is_single(model)
         with monkeypatch.context() as patch:
-            patch.setattr(solvers, "WIDE", 2048)
+            patch.setattr(auto, "WIDE", 2048)
             whole = learner().fit(X, target)
         assert not is_single(whole)
         # all 900 rows judge here, so that the search alone may lose something

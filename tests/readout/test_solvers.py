@@ -1,29 +1,29 @@
 """Every solver solves the same problem: the read-out with free intercept, weights and ridge."""
 
 import dataclasses
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from matrices import MATRICES, kernel, medium, slow, sparse, wide, with_spectrum
+from matrices import MATRICES, kernel, medium, slow, sparse, with_spectrum
 from oracles import generalised_cross_validation, leave_one_out, ridge
 from pairs import sweep
-from pinvlearn import FlatGradient, PinvRegressor, Tolerance, range_basis
+from pinvlearn import FlatGradient, Tolerance, range_basis
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS
 from pinvlearn.engines.local import rows_in_memory
+from pinvlearn.readout import auto
 from pinvlearn.readout import choose as selection
 from pinvlearn.readout import held_out as holding
 from pinvlearn.readout import problem as problems
 from pinvlearn.readout import solvers as s
+from pinvlearn.readout.contract import LEVERAGE_TOLERANCE, TOLERANCE
 from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.scoring import MSE, Scoring, accuracy_score, top_class_score
 from pinvlearn.readout.solve import solve
 from pinvlearn.summaries import block, moments
+from problems import bound, make_problem, prediction_error, targets
 
 EPS = np.finfo(float).eps
 TIGHT = s.AdaptiveSVD(Tolerance(1e-13, relative=True))
@@ -46,42 +46,10 @@ SETTINGS = {
 SCALED = [name for name in MATRICES if name not in ("huge", "tiny")]  # lstsq scales, solvers do not
 
 
-def make_problem(H, Y, *, weights=None, intercept=True, score=None, n_jobs=1, seed=0):
-    rows = rows_in_memory(lambda X: X, H, np.asarray(Y, dtype=float), weights, H.shape[1], n_jobs)
-    return Problem(rows, intercept, score, np.random.default_rng(seed))
-
-
-def targets(rows, t=2, seed=7):
-    return np.random.default_rng(seed).standard_normal((rows, t))
-
-
 def some_weights(rows):
     w = np.random.default_rng(8).uniform(0.1, 2.0, rows)
     w[:: max(rows // 5, 2)] = 0.0
     return w
-
-
-def prediction_error(H, weights, readout, coef, offset):
-    """Relative error where it matters, on the weighted rows."""
-    root = np.sqrt(np.ones(len(H)) if weights is None else weights)[:, None]
-    expected = H @ coef + offset
-    return np.linalg.norm(root * (H @ readout.coef + readout.intercept - expected))
-
-
-def bound(H, Y, weights, intercept, coef, alpha, promise):
-    """eps·(cond·‖r‖ + ‖Z‖·‖B‖) of a stable method, and what Gram-based ones promise beyond it."""
-    w = np.ones(len(H)) if weights is None else weights
-    mean = np.average(H, axis=0, weights=w) if intercept else 0.0
-    values = np.linalg.svd(np.sqrt(w)[:, None] * (H - mean), compute_uv=False)
-    kept = values[values > EPS * max(H.shape) * values[0]]
-    smallest = np.sqrt((kept[-1] if len(kept) else 0.0) ** 2 + alpha)
-    condition = np.sqrt(values[0] ** 2 + alpha) / smallest if smallest else 1.0
-    size = np.linalg.norm(np.sqrt(w)[:, None] * Y)
-    # Centring loses what the means exceed the spread by.
-    raw = np.linalg.norm(np.sqrt(w)[:, None] * H, 2)
-    return (
-        20 * sum(H.shape) * EPS * (condition * size + raw * np.linalg.norm(coef)) + promise * size
-    )
 
 
 @sweep(matrix=SCALED, solver=EXACT, setting=SETTINGS, relative=[1e-12, 1e-6, 1e-2, 1.0])
@@ -92,7 +60,7 @@ def test_coefficients(matrix, solver, setting, relative):
     alpha = relative * max(np.linalg.norm(H, 2) ** 2, 1e-3)
     readout = solve(make_problem(H, Y, weights=w, intercept=intercept), EXACT[solver], alpha)
     coef, offset = ridge(H, Y, alpha, weights=w, intercept=intercept)
-    promise = 0.0 if solver in ("exact", "qr", "whitened") else s.TOLERANCE
+    promise = 0.0 if solver in ("exact", "qr", "whitened") else TOLERANCE
     if solver in GRAM:
         promise += 10.0 * readout.error
     allowed = bound(H, Y, w, intercept, coef, alpha, promise)
@@ -101,7 +69,7 @@ def test_coefficients(matrix, solver, setting, relative):
     assert readout.scores is None
     assert readout.leave_one_out is None
     if solver == "auto":
-        assert readout.error <= s.TOLERANCE
+        assert readout.error <= TOLERANCE
         assert readout.report.method in EXACT
         assert readout.report.reason.count("(") == readout.report.reason.count(")")
     else:
@@ -118,27 +86,7 @@ def test_the_pseudo_inverse(matrix, solver, intercept):
     Y = targets(len(H))
     readout = solve(make_problem(H, Y, intercept=intercept), EXACT[solver], 0.0)
     coef, offset = ridge(H, Y, 0.0, intercept=intercept)
-    allowed = bound(H, Y, None, intercept, coef, 0.0, s.TOLERANCE)
-    assert prediction_error(H, None, readout, coef, offset) <= allowed
-
-
-PATHS = {"auto": None, "zero": [0.0], "least": [0.0, 1e-30], "given": np.logspace(-20, 0, 9)}
-
-
-@sweep(
-    decades=[3, 8, 13],
-    shape=[(80, 30), (400, 30), (30, 80)],
-    score=[None, MSE],
-    path=PATHS,
-)
-def test_auto_keeps_its_word_on_paths(decades, shape, score, path):
-    """Whatever alpha is chosen, the solution for it is exact to what was promised."""
-    H = with_spectrum(*shape, np.logspace(0.0, -decades, 30), seed=decades)
-    Y = H @ targets(shape[1], 1) * 10.0 ** (decades / 2) + 1e-3 * targets(shape[0], 1)
-    path = None if path == "auto" else np.asarray(PATHS[path])
-    readout = solve(make_problem(H, Y, score=score), s.Auto(), path)
-    coef, offset = ridge(H, Y, readout.alpha, intercept=True)
-    allowed = bound(H, Y, None, True, coef, readout.alpha, 2 * s.TOLERANCE)
+    allowed = bound(H, Y, None, intercept, coef, 0.0, TOLERANCE)
     assert prediction_error(H, None, readout, coef, offset) <= allowed
 
 
@@ -359,8 +307,8 @@ class TestRefinement:
         assert any(note.startswith("refined") for note in readout.report.notes)
         coef, offset = ridge(H, Y, 0.0, intercept=True)
         error = prediction_error(H, None, readout, coef, offset)
-        assert error <= bound(H, Y, None, True, coef, 0.0, s.TOLERANCE)
-        assert readout.error <= s.TOLERANCE
+        assert error <= bound(H, Y, None, True, coef, 0.0, TOLERANCE)
+        assert readout.error <= TOLERANCE
 
     def test_easy_problems_are_not(self):
         readout = solve(make_problem(slow(), targets(60)), s.Cholesky(), 1.0)
@@ -372,39 +320,7 @@ class TestRefinement:
         assert any("shifted" in note for note in readout.report.notes)
         coef, offset = ridge(H, targets(60), 0.0, intercept=True)
         error = prediction_error(H, None, readout, coef, offset)
-        assert error <= 10 * max(readout.error, s.TOLERANCE) * np.linalg.norm(targets(60))
-
-    def test_auto_turns_to_qr_where_the_first_solution_is_not_good_enough(self):
-        H = with_spectrum(60, 30, np.logspace(0, -7.6, 30))
-        readout = solve(make_problem(H, targets(60), score=MSE), s.Auto(), 1e-14)
-        assert readout.report.method == "qr"
-
-
-class TestAuto:
-    @pytest.mark.parametrize(
-        ("H", "alpha", "method", "word"),
-        [
-            (slow(), 1.0, "cholesky", "well enough conditioned"),
-            (slow(), 0.0, "cholesky", "well enough conditioned"),
-            (MATRICES["graded"](), 0.0, "qr", "ill conditioned"),
-            (MATRICES["duplicate_columns"](), 0.0, "qr", "ill conditioned"),
-            (wide(), 0.0, "exact", "40 rows for 60 columns"),
-            (wide(), 1.0, "gram", "ZZᵀ"),
-            (slow(), np.array([1e-3, 1.0]), "gram", "whole path"),
-            (slow(), None, "gram", "whole path"),
-        ],
-    )
-    def test_choice_and_reason(self, H, alpha, method, word):
-        readout = solve(make_problem(H, targets(len(H))), s.Auto(), alpha)
-        assert readout.report.method == method
-        assert word in readout.report.reason
-
-    def test_paths_beyond_a_gram_matrix_go_to_qr(self):
-        H = with_spectrum(80, 30, np.logspace(0, -10, 30))
-        Y = H @ with_spectrum(30, 2, [1e10, 1e9])
-        readout = solve(make_problem(H, Y), s.Auto(), None)
-        assert readout.report.method == "qr"
-        assert "digits of" in readout.report.reason
+        assert error <= 10 * max(readout.error, TOLERANCE) * np.linalg.norm(targets(60))
 
 
 @pytest.mark.parametrize("name", s.SOLVERS)
@@ -508,55 +424,6 @@ class TestSquare:
         np.testing.assert_allclose(H[:3] @ factor.V, H[:3] @ V, rtol=1e-8)
 
 
-class TestRoom:
-    """Memory of square problems: refused beforehand, and no more than is said."""
-
-    def test_a_path_that_does_not_fit_is_refused_before_rows_are_read(self, monkeypatch):
-        monkeypatch.setattr(s, "ALWAYS_THERE", 0)
-        monkeypatch.setattr(s, "available_memory", lambda: 8 * 5 * 30**2)
-        X, y = np.random.default_rng(0).standard_normal((40, 31)), np.arange(40.0)
-        seen = []
-
-        def features(rows):
-            seen.append(len(rows))
-            return rows
-
-        with pytest.raises(MemoryError, match=r"31 × 31 matrix.*one number.*cholesky"):
-            PinvRegressor(features).fit(X, y)
-        assert max(seen) == 1  # to count the columns
-        PinvRegressor(features, alpha=1.0).fit(X, y)
-        PinvRegressor().fit(X[:, :30], y)
-
-    @pytest.mark.sweep
-    @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="memory is read in /proc")
-    @pytest.mark.parametrize(
-        ("alpha", "more_rows", "arrays"),
-        [("auto", 200, s.ARRAYS), ("auto", 0, s.ARRAYS), (100.0, 200, 2)],
-    )
-    def test_no_more_than_is_said(self, alpha, more_rows, arrays):
-        """Growth from 3,000 to 3,600 columns, so that what is always there does not count: a tile
-        of rows, which fewer columns would not fill.
-
-        By it 15,000 rows and columns take 10 GB with the whole path, and 30,000 with one alpha 21.
-        """
-        code = (
-            "import numpy, pinvlearn\n"
-            "def peak():\n"  # not ru_maxrss, which begins with that of the process it came from
-            "    status = open('/proc/self/status').read()\n"
-            "    return int(status.split('VmHWM:')[1].split()[0])\n"
-            "rng = numpy.random.default_rng(0)\n"
-            "X, noise = rng.standard_normal(({0} + {2}, {0})), rng.standard_normal({0} + {2})\n"
-            "before = peak()\n"
-            "pinvlearn.PinvRegressor(alpha={1!r}, n_jobs=1).fit(X, X[:, 0] + noise)\n"
-            "print(peak() - before)"
-        )
-        small, large = (
-            1024.0 * int(subprocess.check_output([sys.executable, "-c", text]))
-            for text in (code.format(p, alpha, more_rows) for p in (3000, 3600))
-        )
-        assert large - small < arrays * 8 * (3600**2 - 3000**2)
-
-
 def test_rows_far_from_zero_are_summed_up_about_a_point_near_their_mean():
     rng = np.random.default_rng(0)
     H, Y = 1e3 + rng.standard_normal((300, 5)), targets(300)
@@ -585,18 +452,18 @@ def test_the_sums_of_a_fit_are_raw_again_when_they_are_kept():
 
 def test_the_alpha_that_is_chosen_has_the_leverages_of_its_own_factor(monkeypatch):
     """Eigenvectors of a Gram matrix lose more digits than its Cholesky factor."""
-    monkeypatch.setattr(s, "CHEAP_FLOPS", 0.0)
+    monkeypatch.setattr(auto, "CHEAP_FLOPS", 0.0)
     H, Y = with_spectrum(400, 60, np.geomspace(1.0, 1e-7, 60)) + 0.1, targets(400)
     found, one, exact = (
         solve(make_problem(H, Y, score=MSE), solver, 1e-12)
         for solver in (s.GramSVD(), s.Cholesky(), s.ExactSVD())
     )
-    assert found.first_error > s.LEVERAGE_TOLERANCE
+    assert found.first_error > LEVERAGE_TOLERANCE
     assert any("Cholesky factor of its own" in note for note in found.report.notes)
     # as measured against the refined solution, without another pass over the rows
     assert found.first_error == pytest.approx(one.first_error, rel=1e-2)
     scale = np.abs(one.leave_one_out).max()
-    np.testing.assert_allclose(found.leave_one_out, one.leave_one_out, atol=s.TOLERANCE * scale)
+    np.testing.assert_allclose(found.leave_one_out, one.leave_one_out, atol=TOLERANCE * scale)
     allowed = found.leave_one_out_error + exact.leave_one_out_error
     assert (np.abs(found.leave_one_out - exact.leave_one_out) <= allowed).all()
 

@@ -6,7 +6,7 @@ import pytest
 from matrices import with_spectrum
 from pinvlearn import PinvRegressor
 from pinvlearn.engines.local import rows_in_memory
-from pinvlearn.readout import solvers, whitening
+from pinvlearn.readout import auto, decompositions, whitening
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.scoring import MSE
 from pinvlearn.readout.whitening import whitened_triangle
@@ -100,8 +100,8 @@ def test_none_where_no_factor_exists(monkeypatch):
 
 def test_householder_takes_over(monkeypatch):
     H, Y = make_rows("1e9"), targets()
-    monkeypatch.setattr(solvers, "whitened_triangle", lambda problem: None)
-    _, report = solvers.WhitenedQR().factor(make_problem(H, Y), 1e-12)
+    monkeypatch.setattr(decompositions, "whitened_triangle", lambda problem: None)
+    _, report = decompositions.WhitenedQR().factor(make_problem(H, Y), 1e-12)
     assert "QR of all rows" in report.reason
 
 
@@ -110,7 +110,7 @@ def test_wide_rows_are_not_whitened():
 
 
 def test_auto_whitens_large_problems_beyond_the_digits_of_a_gram_matrix(monkeypatch):
-    monkeypatch.setattr(solvers, "CHEAP_FLOPS", 0.0)
+    monkeypatch.setattr(auto, "CHEAP_FLOPS", 0.0)
     H = make_rows("1e9")
     y = (
         H
@@ -127,7 +127,7 @@ def test_auto_whitens_large_problems_beyond_the_digits_of_a_gram_matrix(monkeypa
 
 @pytest.mark.parametrize("score", [None, MSE])
 def test_without_ridge_rows_are_decomposed_by_householder(score, monkeypatch):
-    monkeypatch.setattr(solvers, "CHEAP_FLOPS", 0.0)
+    monkeypatch.setattr(auto, "CHEAP_FLOPS", 0.0)
     problem = make_problem(make_rows("1e14"), targets(), score=score)
-    _, report = solvers.Auto().factor(problem, 0.0)
+    _, report = auto.Auto().factor(problem, 0.0)
     assert "QR of all rows" in report.reason

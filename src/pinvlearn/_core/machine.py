@@ -18,6 +18,9 @@ from typing import NamedTuple
 ROOT = Path("/")
 """Where /proc and /sys are looked for; tests give another folder."""
 
+ALWAYS_THERE = 2**26
+"""Bytes for which nobody asks whether they are free: that takes milliseconds where a container's
+files must be read."""
 
 WATCHED = 0.05
 """Seconds over which it is seen who keeps processors busy: five of the ticks that Linux counts."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pinvlearn._core.device import device_name, free_memory, is_device
-from pinvlearn._core.machine import available_memory
-
-ALWAYS_THERE = 2**26
-"""Bytes for which the system is not asked whether they are there: that takes milliseconds where a
-container's files must be read."""
+from pinvlearn._core.machine import ALWAYS_THERE, available_memory
 
 
 def check_memory(needed: int, shape: tuple[int, int], rank: int | None, A: Any = None) -> None:

@@ -8,7 +8,7 @@ import pinvlearn
 from pinvlearn.cli import compare, fit, impute, merge, predict, report, svd, update
 
 app = typer.Typer(
-    help="Train and use networks learned by pseudo-inverse.",
+    help="Learn models from files by one linear solve; use, update and compare them.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -34,7 +34,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -18,6 +19,10 @@ Task = Annotated[
     Literal["classification", "regression"] | None,
     typer.Option(help="What the target is; inferred if not given."),
 ]
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="What `pinvlearn fit` saved.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Encoding = Annotated[

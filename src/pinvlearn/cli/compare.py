@@ -11,6 +11,7 @@ from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
     Decimal,
+    Drop,
     Encoding,
     Json,
     Missing,
@@ -67,9 +68,7 @@ def compare(
             show_default=f"{CONTEST_PLOT}, with --solvers {RACE_PLOT}",
         ),
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
-    ] = None,
+    drop: Drop = None,
     missing: Missing = None,
     encoding: Encoding = None,
     decimal: Decimal = ".",

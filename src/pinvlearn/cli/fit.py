@@ -11,6 +11,7 @@ from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
     Decimal,
+    Drop,
     Encoding,
     Force,
     Json,
@@ -32,8 +33,14 @@ from pinvlearn.cli._sources import Reading
 from pinvlearn.cli._writing import MODEL, check_output, check_same_model
 from pinvlearn.cli.report import Page, check_page
 
-Column = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of a completion model's triplets.")
+Row = Annotated[
+    str | None, typer.Option(metavar="COL", help="Row ids of a completion model, such as users.")
+]
+Col = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column ids of a completion model, such as films.")
+]
+Value = Annotated[
+    str | None, typer.Option(metavar="COL", help="Values of a completion model, such as ratings.")
 ]
 
 
@@ -112,13 +119,13 @@ def fit(
         Path | None,
         typer.Option(metavar="MODEL", help="Learn as this updatable model does, to merge with it."),
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
-    ] = None,
+    drop: Drop = None,
     ids: Annotated[
         list[str] | None,
         typer.Option(
-            "--id", metavar="COL", help="Column to leave out, and carry along in predict."
+            "--id",
+            metavar="COL",
+            help="Column to leave out, and carry along in predict; repeatable.",
         ),
     ] = None,
     categorical: Annotated[
@@ -132,9 +139,9 @@ def fit(
     encoding: Encoding = None,
     decimal: Decimal = ".",
     page: Page = None,
-    row: Column = None,
-    col: Column = None,
-    value: Column = None,
+    row: Row = None,
+    col: Col = None,
+    value: Value = None,
     feedback: Annotated[
         Literal["explicit", "implicit"] | None,
         typer.Option(help="Of a completion model.", show_default="explicit"),
@@ -315,22 +322,24 @@ def _fit_like(
     check_output(out, [data, like], MODEL)
     if not like.is_file():
         raise UserError(f"there is no model file {like}; `pinvlearn fit` writes one.", USAGE)
-    start = time.perf_counter()
     model = load(like)
     learner = _updating.learner_of(model, like)
     check_same_model(out, type(learner).__name__, force=force)
     read = _data.read(data, output.note, _model.reading_for(model, reading))
     rows = _updating.NewRows.of(model, like, read, target, output.note)
+    start = time.perf_counter()
     with ticking("fitting", quiet=output.quiet):
         learner.fit_summary(rows.summary(read.source.digest()))
+        solved = _updating.solved_by(learner)
+    seconds = time.perf_counter() - start
     _updating.forget_base(model)
     save(model, out)
     values = {"model": type(learner).__name__, "rows": len(rows.y), "like": str(like)}
     if hasattr(learner, "classes_"):
         values["classes"] = len(learner.classes_)
     values |= {
-        "fit_seconds": round(time.perf_counter() - start, 3),
-        **_updating.solved_by(learner),
+        "fit_seconds": round(seconds, 3),
+        **solved,
         "saved": str(out),
     }
     output.record(str(data), values)

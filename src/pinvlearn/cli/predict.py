@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from pinvlearn.cli._errors import USAGE, UserError, guarded
-from pinvlearn.cli._options import FORMATS, Decimal, Encoding, Missing, Quiet, as_read
+from pinvlearn.cli._options import FORMATS, Decimal, Encoding, Missing, Model, Quiet, as_read
 from pinvlearn.cli._output import Output, write_table
 from pinvlearn.cli._writing import TABLES, check_named_output, file_or_stdout
 
 
 @guarded
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What `pinvlearn fit` saved.")],
+    model: Model,
     data: Annotated[Path | None, typer.Argument(metavar="DATA", help=f"{FORMATS}.")] = None,
     out: Annotated[
         Path | None,

@@ -13,6 +13,7 @@ from pinvlearn.cli._options import (
     Decimal,
     Encoding,
     Missing,
+    Model,
     Quiet,
     Seed,
     Target,
@@ -30,7 +31,7 @@ Page = Annotated[
 
 @guarded
 def report(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What `pinvlearn fit` saved.")],
+    model: Model,
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"{FORMATS}, with the target.")],
     target: Target = None,
     out: Annotated[

@@ -68,7 +68,7 @@ def onnx_module() -> ModuleType:
         import onnx
     except ImportError as error:
         raise ImportError(
-            "graphs for onnxruntime are written with onnx: pip install pinvlearn[onnx]",
+            "graphs for onnxruntime are written with onnx: pip install 'pinvlearn[onnx]'",
             name="onnx",
         ) from error
     module: ModuleType = onnx

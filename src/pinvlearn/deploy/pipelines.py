@@ -128,7 +128,7 @@ def _skl2onnx() -> ModuleType:
         import skl2onnx
     except ImportError as error:
         raise ImportError(
-            "pipelines are converted by skl2onnx: pip install pinvlearn[onnx]", name="skl2onnx"
+            "pipelines are converted by skl2onnx: pip install 'pinvlearn[onnx]'", name="skl2onnx"
         ) from error
     module: ModuleType = skl2onnx
     return module

@@ -33,6 +33,6 @@ def _pyplot() -> ModuleType:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "plots need matplotlib: pip install pinvlearn[plot]", name="matplotlib"
+            "plots need matplotlib: pip install 'pinvlearn[plot]'", name="matplotlib"
         ) from error
     return pyplot

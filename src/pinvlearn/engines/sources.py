@@ -357,7 +357,7 @@ def _pyarrow(module: str, user: str) -> Any:
         return import_module(f"pyarrow.{module}")
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            f"{user} needs pyarrow: pip install pinvlearn[cli]", name="pyarrow"
+            f"{user} needs pyarrow: pip install 'pinvlearn[cli]'", name="pyarrow"
         ) from missing
 
 

@@ -43,9 +43,9 @@ def lowrank_psd(
         "randomized" keeps its extra samples as the paper does: rank + n_oversamples columns.
     tol : float, optional
         Stop when trace(K - FFᵀ) ≤ tol·trace(K) (pivoted methods).
-    solver : {"rpcholesky", "nystroem", "randomized"}
+    solver : {"rpcholesky", "nystroem", "randomized"}, default="rpcholesky"
         Pivots by the remaining diagonal, uniform pivots, or [MW15] Algorithm 3 (needs all of K).
-    n_oversamples : int
+    n_oversamples : int, default=10
         Extra samples of "randomized", the paper's p.
     rng : None, int or numpy.random.Generator
         Random stream.

@@ -76,7 +76,7 @@ def svd(
         neither it nor `stop` is given.
     stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
         Let the rank grow until this rule is satisfied (``solver="adaptive"``).
-    solver : str
+    solver : str, default="auto"
         - ``"exact"``: LAPACK.
         - ``"gram"``: eigendecomposition of the smaller Gram matrix, small values refined.
         - ``"block-krylov"``: the fast one for a given rank.
@@ -160,11 +160,11 @@ def pinv(
         All if neither it nor `stop` is given.
     rcond : float, optional
         Singular values at or below rcond·s[0] count as zero; eps·max(m, n) by default.
-    alpha : float
+    alpha : float, default=0.0
         Ridge; 1/C of the extreme learning machine's papers.
     stop : Tolerance, FlatGradient, Energy, Rank or callable, optional
         Let the rank grow until this rule is satisfied.
-    solver : str
+    solver : str, default="auto"
         How the decomposition is found, as in `svd`.
     rng : None, int or numpy.random.Generator
         Random stream.
@@ -235,14 +235,14 @@ def lstsq(
         A LinearOperator is turned into an array first.
     Y : array of shape (m,) or (m, t)
         Right-hand sides.
-    alpha : float
+    alpha : float, default=0.0
         Ridge.
     rcond : float, optional
         Cut-off for the singular values where alpha is 0 (``"exact"``, ``"qr"`` and ``"auto"``);
         eps·max(m, n) by default, for the eps of A's own type.
-    solver : str or object
-        ``"exact"``, ``"qr"``, ``"cholesky"``, ``"gram"``, ``"adaptive"``, ``"adaptive-flat"`` or
-        ``"auto"``, as for the learners; see `pinvlearn.readout.solvers`.
+    solver : str or object, default="auto"
+        ``"exact"``, ``"qr"``, ``"cholesky"``, ``"gram"``, ``"adaptive"``, ``"adaptive-flat"``,
+        ``"randomized"`` or ``"auto"``, as for the learners; see `pinvlearn.readout.solvers`.
     rng : None, int or numpy.random.Generator
         Random stream of the randomised solvers.
 
@@ -371,7 +371,7 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
     ----------
     A : sparse array or array of shape (m, n)
         Only where it is zero matters.
-    hub_ratio : float
+    hub_ratio : float, default=0.01
         Share of the rows and of the columns that a round takes out as hubs, in (0, 1).
 
     Returns

@@ -57,18 +57,18 @@ def partial_svd(
         Number of factors, at most min(shape); a float above 0 to 1 is a share of that.
     init : float, optional
         Deviation of the Gaussian start; 1/√rank.
-    learning_rate : float
+    learning_rate : float, default=0.01
         Step of the descent, in the first epoch.
     annealing : float, optional
         Epochs after which the rate is halved: rate / (1 + epoch/annealing); max_epochs/10.
-    alpha : float
+    alpha : float, default=0.02
         Penalty per known entry.
-    min_improvement : float
+    min_improvement : float, default=1e-6
         A factor ends when the regularised error changes by less than this, relatively:
         abs(x - y) / (abs(x) + abs(y)).  With 0 every epoch is run.
-    min_epochs, max_epochs : int
+    min_epochs, max_epochs : int, default=1 and 200
         For each factor.
-    solver : {"descent", "exact"}
+    solver : {"descent", "exact"}, default="descent"
         "exact" answers a complete matrix with one SVD, s shrunk by alpha·√(m·n): where the descent
         would end.
     rng : None, int or numpy.random.Generator

@@ -48,10 +48,11 @@ from pinvlearn.learners._ledger import (
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import score_attributes, scoring_of
 from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.contract import SUMS, summary_kind
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout, solve
-from pinvlearn.readout.solvers import SOLVERS, SUMS, summary_kind
+from pinvlearn.readout.solvers import SOLVERS
 from pinvlearn.summaries import Schema, Summary, at_home, fingerprint
 from pinvlearn.summaries.gram import check_other_rows
 

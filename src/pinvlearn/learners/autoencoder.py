@@ -15,9 +15,9 @@ from pinvlearn.learners._maps import draw_random
 from pinvlearn.learners.features import MapTransformer
 from pinvlearn.linalg.lasso import fista
 from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.readout.decompositions import Cholesky, GramSVD
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import solve
-from pinvlearn.readout.solvers import Cholesky, GramSVD
 
 PENALTIES = ("l2", "l1")
 

@@ -43,11 +43,11 @@ from pinvlearn.learners._maps import kernel_width
 from pinvlearn.learners._targets import DECODINGS, Targets, coded
 from pinvlearn.learners._widths import SeveralWidths, in_part, is_several
 from pinvlearn.linalg.kernel import as_kernel_matrix
+from pinvlearn.readout.auto import Auto
 from pinvlearn.readout.kernel import KernelTask, solve_kernel, solve_single_precision
 from pinvlearn.readout.pivots import solve_pivots, solve_randomized
 from pinvlearn.readout.scoring import Scoring
 from pinvlearn.readout.solve import Readout
-from pinvlearn.readout.solvers import Auto
 
 SOLVERS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 

@@ -113,9 +113,9 @@ class RBFNetworkClassifier(ReadoutClassifier, _RBFNetwork):
 
     Cost for m rows and p kernels: mp² + p³/3 flops for one alpha and as many again as mp² for its
     exact leave-one-out, and memory for one p × p array and tiles of rows: 8,000 kernels need
-    0.75 GB however many rows there are.  Choosing among 31 alphas costs one eigendecomposition,
-    9p³ flops, and three such arrays.  The kernel matrix is never stored unless the solver needs
-    all rows ("exact", "adaptive", "adaptive-flat", "qr").
+    0.6 GB however many rows there are, 0.7 GB with leave-one-out.  Choosing among 31 alphas costs
+    one eigendecomposition, 9p³ flops, and five such arrays.  The kernel matrix is never stored
+    unless the solver needs all rows ("exact", "adaptive", "adaptive-flat", "qr", "randomized").
 
     Parameters
     ----------

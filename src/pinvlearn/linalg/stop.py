@@ -65,11 +65,11 @@ class Tolerance:
 
     Parameters
     ----------
-    eps : float
+    eps : float, default=0.1
         Bound on Eq. (18), so that ‖A - QQᵀA‖ ≤ eps with probability 1 - 10**-r.
-    r : int
+    r : int, default=10
         Number of samples behind each error estimate.
-    relative : bool
+    relative : bool, default=False
         Measure eps in units of ‖A‖ (estimated by one block power step on the first r samples).
     """
 
@@ -109,13 +109,13 @@ class FlatGradient:
 
     Parameters
     ----------
-    eps : float
+    eps : float, default=0.1
         Bound on Eq. (18), as in `Tolerance`.
-    tau : float
+    tau : float, default=0.02
         Smallest mean decrease of the sample norm per column that is worth going on for.
-    r : int
+    r : int, default=10
         Number of samples behind each error, and of columns in the mean.
-    relative : bool
+    relative : bool, default=False
         Measure eps and tau in units of ‖A‖.
 
     Notes

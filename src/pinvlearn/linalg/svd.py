@@ -199,7 +199,7 @@ class SVD:
 
         Parameters
         ----------
-        alpha : float
+        alpha : float, default=0.0
             Ridge: g(s) = s / (s² + alpha).  With 0, g(s) = 1/s above the cut-off.
         rcond : float, optional
             Cut-off relative to s[0] where alpha is 0; eps·max(m, n) if not given.

@@ -32,11 +32,11 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.factoring import cholesky, cholesky_solve
 from pinvlearn._core.threads import in_threads
+from pinvlearn.readout.auto import Auto
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.factors import solved_rows
 from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.solve import Readout, solve_by_target
-from pinvlearn.readout.solvers import Auto
 from pinvlearn.summaries.triangle import square_r, stacked
 
 MOST_PAIRS = 2**22

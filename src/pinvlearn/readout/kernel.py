@@ -17,6 +17,7 @@ from pinvlearn._core.products import mirror_lower
 from pinvlearn.linalg.kernel import precision
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import PATH_LENGTH, Alpha, best_of, left_out, settled, validation
+from pinvlearn.readout.contract import TOLERANCE
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.extended import (
     MOST_WORK,
@@ -38,7 +39,6 @@ from pinvlearn.readout.kernel_factors import (
 from pinvlearn.readout.problem import EPS, Problem, Rows
 from pinvlearn.readout.scoring import Scoring, Verdict, judged, part_of
 from pinvlearn.readout.solve import Readout, with_uncertainty
-from pinvlearn.readout.solvers import TOLERANCE
 
 PATH_DECADES = (-12.0, 0.0)
 """The built-in path relative to the largest eigenvalue of K, whose rounding is eps of it."""

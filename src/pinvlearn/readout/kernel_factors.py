@@ -16,9 +16,9 @@ from pinvlearn._core.blas import blas
 from pinvlearn._core.cholesky import RidgeFactor, SingleFactor, inverse_norms, ridge_factor
 from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import add_outer, eigh
+from pinvlearn.readout.contract import TOLERANCE
 from pinvlearn.readout.duals import DualFit, Duals, moved_by_noise, norms_of
 from pinvlearn.readout.problem import EPS
-from pinvlearn.readout.solvers import TOLERANCE
 
 REFINEMENTS = 4
 

@@ -18,14 +18,16 @@ from pinvlearn._core.blas import lapack
 from pinvlearn._core.device import home
 from pinvlearn.linalg.kernel import NEGLIGIBLE, Pivots, randomized_psd
 from pinvlearn.linalg.report import Report, Stopwatch
+from pinvlearn.readout.auto import Auto
 from pinvlearn.readout.choose import Alpha, as_path, generalised_cross_validation
+from pinvlearn.readout.contract import TOLERANCE
+from pinvlearn.readout.decompositions import GramSVD
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.factors import Quality
 from pinvlearn.readout.kernel import KernelTask, check_range
 from pinvlearn.readout.kernel_factors import LIMIT
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
-from pinvlearn.readout.solvers import TOLERANCE, Auto, GramSVD
 from pinvlearn.summaries.moments import Moments
 
 FIRST_RANK, LAST_RANK, GAIN = 1024, 4096, 0.01

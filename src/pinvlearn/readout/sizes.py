@@ -29,10 +29,11 @@ from pinvlearn.readout.choose import (
     generalised_cross_validation,
     left_out,
 )
+from pinvlearn.readout.contract import TOLERANCE
+from pinvlearn.readout.decompositions import GramSVD
 from pinvlearn.readout.factors import CholeskyFactor, Spectral, solved_rows
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.scoring import Part, Verdict, joined_parts, judged, part_of, thinning
-from pinvlearn.readout.solvers import TOLERANCE, GramSVD
 
 NOTHING = 1000.0 * EPS
 """Without ridge, a column whose remainder is below this part of ‖Z‖ adds nothing: the ridge stands

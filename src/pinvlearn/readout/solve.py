@@ -19,6 +19,7 @@ from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.products import times
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.readout.choose import Alpha, as_path, best_of, generalised_cross_validation, settled
+from pinvlearn.readout.contract import LEVERAGE_TOLERANCE, LIMIT, TOLERANCE, Solver, needs_of
 from pinvlearn.readout.decoding import Decoding, Gains, compared, judge
 from pinvlearn.readout.direct import affordable, fit_direct
 from pinvlearn.readout.extended import is_small, left_out_again, scale_of
@@ -29,7 +30,6 @@ from pinvlearn.readout.likelihood import EXACT
 from pinvlearn.readout.problem import Problem, Rows
 from pinvlearn.readout.scoring import Scoring, Verdict, judged, part_of
 from pinvlearn.readout.single import SingleCholesky
-from pinvlearn.readout.solvers import LEVERAGE_TOLERANCE, LIMIT, TOLERANCE, Solver, needs_of
 
 MAX_REFINEMENTS = 4
 
