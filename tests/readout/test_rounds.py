@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pinvlearn.readout.losses import CLASSES
-from pinvlearn.readout.machines import Sample
+from pinvlearn.features.metric import MetricColumns
+from pinvlearn.readout.decoding import decoding_of
+from pinvlearn.readout.losses import CLASSES, class_loss
+from pinvlearn.readout.machines import Sample, solved
 from pinvlearn.readout.rounds import (
     Branch,
     Optimism,
@@ -236,3 +238,40 @@ def test_three_rounds_are_enough_where_the_third_gains_little(outcome):
     space = replace(SPACE, kernels=("rbf",), forms=("full",), max_rounds=10)
     learned = learn(sample, search_plain(sample, space, 300).settings, space, 150, 150)
     assert max(one.number for one in learned.rounds) <= 4
+
+
+def steps_of_a_king(n=300, seed=0):
+    """How many steps two squares of a board are apart: far ones are rare, all lie in a row."""
+    Z = np.random.default_rng(seed).integers(0, 8, (n, 4)).astype(float)
+    steps = np.abs(Z[:, :2] - Z[:, 2:]).max(axis=1)
+    Y = np.where(steps[:, None] == np.arange(8), 1.0, -1.0)
+    return Sample((Z - 3.5) / 2.3, Y, np.ones(n))
+
+
+def test_the_ridge_suits_outputs_that_will_be_decoded():
+    sample = steps_of_a_king()
+    space = Space(kernels=("laplacian",), forms=("full",), max_rounds=1, judge=CLASSES)
+    plain = search_plain(sample, space, 300).settings
+    before, after = (
+        learn(sample, plain, replace(space, decoded=decoded), 150, 150).recipe
+        for decoded in (False, True)
+    )
+    assert after.branches == before.branches
+    assert after.alpha < before.alpha
+    # rows of neither: decoded, they are told apart better
+    others, more = steps_of_a_king(2000, seed=1), steps_of_a_king(1000, seed=2)
+    errors = []
+    for recipe in (before, after):
+        columns = MetricColumns.around(made(recipe, sample, space, 150), sample.Z)
+        machine = solved(columns(sample.Z), sample, recipe.alpha)
+        F, G = (columns(rows.Z) @ machine.coef + machine.intercept for rows in (others, more))
+        decoded = decoding_of(more.Y, G, more.w)(F)
+        errors.append(class_loss(others.Y, decoded, others.w).mean())
+    assert errors[1] < errors[0]
+
+
+def test_a_ridge_that_was_given_stays():
+    sample = steps_of_a_king()
+    space = Space(kernels=("laplacian",), alphas=(1.0,), max_rounds=1, judge=CLASSES, decoded=True)
+    plain = search_plain(sample, space, 300).settings
+    assert learn(sample, plain, space, 150, 150).recipe.alpha == 1.0

@@ -317,7 +317,13 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             forms=FORMS if self.metric == "auto" else (self.metric,),
             max_rounds=_check_rounds(self.max_rounds),
             judge=JUDGES[task],
+            decoded=task == "classes" and self._decodes,
         )
+
+    @property
+    def _decodes(self) -> bool:
+        """Whether outputs of classes are decoded where that predicts rows better."""
+        return self.loo_scoring is not None and getattr(self, "decoding", "argmax") != "argmax"
 
     def _budget(self, n: int, d: int, t: int) -> Budget:
         most = check_size("max_kernels", self.max_kernels)
@@ -436,7 +442,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         order = _order_of(len(X), targets.weights, order_stream)
         numbers = schema.task == "targets"
         sample, unit = _sample_of(X, targets.Y, targets.weights, order, numbers)
-        ridge, columns = self._learn(sample, self._space(schema.task, unit), budget)
+        space = replace(self._space(schema.task, unit), decoded=False)  # nothing is left out
+        ridge, columns = self._learn(sample, space, budget)
         if columns is not None:
             sample = sample.of_columns(columns)
             schema = replace(schema, n_features=len(columns))

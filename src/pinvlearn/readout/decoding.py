@@ -23,7 +23,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.device import home, moved_to
-from pinvlearn.readout.likelihood import EXACT, Likelihood, both, centred, each_fold
+from pinvlearn.readout.likelihood import CLOSE, EXACT, Likelihood, both, centred, each_fold
 from pinvlearn.readout.losses import SCALES
 from pinvlearn.readout.scoring import FOLDS, Scoring, dealt, judged, part_of
 
@@ -114,6 +114,15 @@ def judge(
     every_row = found(outputs)
     every_row[rows] = crossed
     return Judged(found, every_row, gains, bool(gains.score > error))
+
+
+def decoding_of(Y: Array, outputs: Array, weights: Array) -> Decoding | None:
+    """The decoding of outputs of rows that did not make them, to a few digits; it only chooses.
+
+    Targets are ±1; None where outputs tell nothing.
+    """
+    scaled = _Outputs.of(outputs, Y, weights)
+    return None if scaled is None else scaled.decoding(scaled.likelihood.solved(CLOSE))
 
 
 def compared(

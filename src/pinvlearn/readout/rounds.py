@@ -28,8 +28,9 @@ from pinvlearn.features.metric import (
     median_distance,
     root_of,
 )
+from pinvlearn.readout.decoding import decoding_of
 from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Rooms, Sample, single
-from pinvlearn.readout.trials import SCOUTS, Gain, Setting, Space, Trial, View
+from pinvlearn.readout.trials import SCOUTS, Gain, Setting, Space, Trial, View, best_ridge
 
 Roots: TypeAlias = tuple[Array | None, Array | None]
 """What each of two halves makes of a metric."""
@@ -184,7 +185,7 @@ def learn(
     form go on, beyond three rounds as long as each surely gains, and last the best are taken two
     together; what the plain machine beats by more than chance is left behind.  What is best of all
     must beat the plain machine, row by row, by more than chance; its width and ridge are then those
-    that whole halves find best.
+    that whole halves find best, of outputs that are decoded where that counts.
 
     Parameters
     ----------
@@ -232,11 +233,12 @@ def learn(
         best = both if both.machines and both.error < best.error else best
     if not Gain(worth[best].gain, worth[best].standard_error).is_sure:
         worth[base] = replace(worth[base], accepted=True)
-        return Learned(as_it_is, tuple(worth.values()))
+        return Learned(crossing.decoded(as_it_is, trials[base]), tuple(worth.values()))
     chosen, optimism = crossing.settled(best, trials[best])
     settled = crossing.round(worth[best].number, chosen, base)
     worth[best] = replace(settled, accepted=True)
-    return Learned(chosen.recipe, tuple(worth.values()), optimism)
+    recipe = crossing.decoded(chosen.recipe, trials[best])
+    return Learned(recipe, tuple(worth.values()), optimism)
 
 
 def _best_of_each_form(candidates: Sequence[_Candidate], count: int = 1) -> list[_Candidate]:
@@ -353,6 +355,49 @@ class _Crossing:
             recipe = Recipe((replace(recipe.branches[0], width=best.width),), best.alpha)
         chosen = self._candidate(trial, recipe, candidate.roots)
         return chosen, self._optimism(trial, chosen)
+
+    def decoded(self, recipe: Recipe, trial: Trial) -> Recipe:
+        """The same with the ridge that is best once outputs are decoded, where that surely counts.
+
+        Outputs of many classes, of which some are rare or lie between others, are best told apart
+        as they are by a large ridge and, once they are decoded, by a smaller one.
+        """
+        widths = tuple(branch.width for branch in recipe.branches)
+        known: dict[float, Array] = {}
+
+        def losses(alpha: float) -> Array:
+            if alpha not in known:
+                known[alpha] = self._decoded_losses(trial, widths, alpha)
+            return known[alpha]
+
+        def error(alpha: float) -> float:
+            return float(trial.weights @ losses(alpha) / trial.weights.sum())
+
+        def surely(better: Array, worse: Array) -> bool:
+            return Gain.of(better, worse, trial.weights).is_sure
+
+        own, several = recipe.alpha, self.halves[0].Y.shape[1] > 1
+        if not self.space.decoded or not several or own not in self.space.alphas:
+            return recipe
+        if not surely(losses(own), trial.errors(widths, own)):
+            return recipe
+        best = best_ridge(self.space, error, own)
+        return replace(recipe, alpha=best) if surely(losses(best), losses(own)) else recipe
+
+    def _decoded_losses(self, trial: Trial, widths: tuple[float, ...], alpha: float) -> Array:
+        """The loss of each row, its outputs decoded as suits those of the other half."""
+        machines, judges = trial.machines(widths, alpha), self.halves[::-1]
+        if not machines:
+            return trial.errors(widths, alpha)
+        outputs = [to_host(trial.outputs(i, widths, one)) for i, one in enumerate(machines)]
+        rows = [
+            (to_host(half.Y), F, to_host(half.w)) for half, F in zip(judges, outputs, strict=True)
+        ]
+        losses = []
+        for (Y, F, w), others in zip(rows, rows[::-1], strict=True):
+            decode = decoding_of(*others)
+            losses.append(self.space.judge.loss(Y, F if decode is None else decode(F), w))
+        return np.concatenate(losses)
 
     def _optimism(self, trial: Trial, chosen: _Candidate) -> Optimism:
         """By the machines of both halves, at their size: rows left out, and the other half's."""

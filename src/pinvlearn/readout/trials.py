@@ -80,7 +80,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen: kernels, widths or one gamma, ridges, forms, rounds; and who judges."""
+    """What may be chosen: kernels, widths or one gamma, ridges, forms, rounds; and who judges.
+
+    `decoded` says whether outputs will be decoded where that predicts rows better.
+    """
 
     kernels: tuple[str, ...] = ("laplacian", "exponential", "rbf")
     widths: tuple[float, ...] = WIDTHS
@@ -89,6 +92,7 @@ class Space:
     forms: tuple[str, ...] = FORMS
     max_rounds: int = 10
     judge: Judge = NUMBERS
+    decoded: bool = False
 
     def gamma_for(self, kernel: str, width: float, typical: float) -> float:
         """The given gamma, or that of a width where the median distance is `typical`."""
@@ -227,9 +231,7 @@ class Trial:
 
         By decades, which is enough to tell kernels apart, or finely: by half decades.
         """
-        alphas, step = self._space.alphas, 1 if fine else 2
-        start = _nearest(alphas, alpha)
-        return alphas[_lowest(lambda i: self.error(widths, alphas[i]), start, len(alphas), step)]
+        return best_ridge(self._space, lambda ridge: self.error(widths, ridge), alpha, fine=fine)
 
     def best_setting(self, near: Setting) -> Setting:
         """The best width and ridge of one kernel, found by walking from a setting.
@@ -248,6 +250,15 @@ class Trial:
             if lower == at:
                 return replace(near, width=widths[at], alpha=alpha)
             at = lower
+
+
+def best_ridge(
+    space: Space, error: Callable[[float], float], alpha: float, *, fine: bool = False
+) -> float:
+    """The ridge of the least error, found by walking from one: by decades, or by half decades."""
+    alphas, step = space.alphas, 1 if fine else 2
+    start = _nearest(alphas, alpha)
+    return alphas[_lowest(lambda i: error(alphas[i]), start, len(alphas), step)]
 
 
 def _nearest(values: Sequence[float], value: float) -> int:
