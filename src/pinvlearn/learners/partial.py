@@ -43,6 +43,7 @@ from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._ids import (
     as_ids,
     counted,
+    joined,
     known_places,
     learned,
     places_of,
@@ -50,6 +51,7 @@ from pinvlearn.learners._ids import (
     with_counts,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.linalg.ranking import top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
 
 FEEDBACK = ("explicit", "implicit")
@@ -591,7 +593,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             new, codes = learned(users[rows < 0])
             rows = rows.copy()
             rows[rows < 0] = m + codes
-            ids, count = np.concatenate([ids, new]), m + len(new)
+            ids, count = joined(ids, new), m + len(new)
         if clicks:
             rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
         rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
@@ -656,11 +658,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
 def _best(values: Array, ids: IntArray, scores: Array) -> None:
     """Write the largest finite entries of each row, in falling order, ties by index."""
     n = min(ids.shape[1], values.shape[1])
-    top = np.argpartition(-values, n - 1, axis=1)[:, :n]
-    top.sort(axis=1)
+    top = top_columns(values, n)
     found = np.take_along_axis(values, top, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    top, found = np.take_along_axis(top, order, axis=1), np.take_along_axis(found, order, axis=1)
     there = np.isfinite(found)
     ids[:, :n] = np.where(there, top, -1)
     scores[:, :n] = np.where(there, found, np.nan)
