@@ -97,3 +97,24 @@ class TestArguments:
         K[1, 1] = value
         with pytest.raises(ValueError, match=r"NaN|infin|finite"):
             lowrank_psd(K, 4, solver=solver, rng=0)
+
+    def test_masked(self):
+        with pytest.raises(ValueError, match="masked"):
+            lowrank_psd(np.ma.masked_greater(np.eye(4), 0.5), 4, rng=0)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_lists(self, solver):
+        assert lowrank_psd(np.eye(4).tolist(), 4, solver=solver, rng=0).rank == 4
+
+    @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e160, 1e300])
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_every_scale(self, solver, scale):
+        x = np.linspace(0.0, 1.0, 40)
+        K = np.exp(-10.0 * np.subtract.outer(x, x) ** 2)
+        one, other = (
+            lowrank_psd(k, 3, solver=solver, n_oversamples=1, rng=0) for k in (K, K * scale)
+        )
+        root = np.sqrt(scale)
+        np.testing.assert_allclose(other.F / root, one.F, atol=1e-10)
+        assert other.trace_error / scale == pytest.approx(one.trace_error)
+        assert other.report.error / scale == pytest.approx(one.report.error)

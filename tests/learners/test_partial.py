@@ -509,6 +509,7 @@ TIMES = {
     "days": DAYS.to_numpy().astype("datetime64[D]"),
     "pandas": DAYS.tolist(),
     "python": [day.to_pydatetime() for day in DAYS],
+    "dates": [day.date() for day in DAYS],
 }
 DURATIONS = {
     "us": (DAYS - DAYS[0]).astype("timedelta64[us]"),
@@ -529,14 +530,6 @@ def test_equal_ids_are_equal_in_every_form(forms):
         for others in forms.values():
             np.testing.assert_array_equal(model.predict(others[:9], PAIRS[:9, 1]), expected)
             assert model.fold_in(others[:1], PAIRS[:1, 1], VALUES[:1]).shape_ == model.shape_
-
-
-def test_days_are_dates_to_a_model_of_times():
-    model = PartialSVD(2, solver="als", alpha=0.05, random_state=0)
-    model.fit(TIMES["us"], PAIRS[:, 1], VALUES)
-    days = [day.date() for day in DAYS[:9]]
-    expected = model.predict(DAYS[:9], PAIRS[:9, 1])
-    np.testing.assert_array_equal(model.predict(days, PAIRS[:9, 1]), expected)
 
 
 def test_new_ids_leave_large_ones_as_they_are():

@@ -20,7 +20,8 @@ TIMES: dict[str, tuple[type, str, str]] = {
 
 
 def as_ids(name: str, ids: Any) -> Any:
-    """A 1-D array of ids, none missing: strings or numbers where all are, else objects."""
+    """A 1-D array of ids, none missing: strings, numbers, dates or durations where all are such,
+    else objects."""
     array = np.atleast_1d(np.asarray(unmasked(ids)))
     array = array.astype(object) if array.dtype.kind == "T" else array
     if isinstance(ids, list | tuple):
@@ -38,6 +39,8 @@ def as_ids(name: str, ids: Any) -> Any:
             array = array.astype(str)
         elif not missing and all(issubclass(kind, int | np.integer) for kind in kinds):
             array = _as_int64(array)
+        elif not missing:
+            array = _as_times(_as_times(array, "M"), "m")
     else:
         array = _as_int64(array) if array.dtype.kind == "u" else array
         missing = np.flatnonzero(array != array).tolist()
@@ -109,7 +112,7 @@ def _comparable(known: Any, ids: Any) -> tuple[Any, Any]:
 def _as_times(ids: Any, kind: str) -> Any:
     """Dates or durations of Python and pandas as NumPy's, where all are such; no zones of time."""
     of_python, of_pandas, of_numpy = TIMES[kind]
-    if ids.dtype.kind == kind or not all(
+    if ids.dtype.kind != "O" or not all(
         isinstance(cell, of_python) and getattr(cell, "tzinfo", None) is None for cell in ids
     ):
         return ids

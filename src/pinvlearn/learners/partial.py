@@ -333,8 +333,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             users, items, ratings = with_counts(users, items)
         elif items is None:
             raise ValueError("give users, items and ratings, or pairs and the value of each.")
-        if ratings is None and (pairs := np.asarray(users)).dtype.kind in "iufb":
-            rows, cols = check_pairs(pairs)
+        if ratings is None and np.asarray(users).dtype.kind in "iufb":
+            rows, cols = check_pairs(users)
             values, count = check_values(items), len(rows)
             if clicks:
                 check_lengths(rows, cols, values)
@@ -461,7 +461,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
                 return check_pairs(users)
             users, items = np.atleast_1d(users), np.atleast_1d(items)
             check_lengths(users, items, users)
-            return check_pairs(np.column_stack([users, items]))
+            return check_indices("users", users, None), check_indices("items", items, None)
         users, items, _ = triplets(users, items, None) if items is None else (users, items, None)
         users, items = as_ids("users", users), as_ids("items", items)
         check_lengths(users, items, users)

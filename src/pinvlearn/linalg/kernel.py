@@ -26,6 +26,8 @@ from pinvlearn._core.arrays import (
     device_rows,
     drawn_by,
     f_ordered,
+    power_of_two_scale,
+    scaled,
     slices,
     squared_norm,
 )
@@ -365,6 +367,8 @@ def randomized_psd(
     width = min(rank + n_oversamples, n)
     eps = precision(K)
     K = K.astype(np.float64, copy=False)
+    scale = power_of_two_scale(K)
+    K = scaled(K, scale)
     Q, _ = thin_qr(f_ordered((rng.standard_normal((width, n)) @ K).T))
     Q, _ = thin_qr(Q)
     T = to_host(Q.T @ (K @ Q))
@@ -372,7 +376,8 @@ def randomized_psd(
     values, W = values[::-1], W[:, ::-1]
     if values[-1] < -np.sqrt(eps) * max(values[0], 1e-300):
         raise np.linalg.LinAlgError(
-            f"The matrix is not positive semidefinite: it has an eigenvalue below {values[-1]:.3g}."
+            "The matrix is not positive semidefinite: it has an eigenvalue below "
+            f"{values[-1] / scale:.3g}."
         )
     keep = values > max(NEGLIGIBLE, ROUNDING * eps) * max(values[0], 0.0)
     D, U = values[keep], Q @ W[:, keep]
@@ -382,6 +387,9 @@ def randomized_psd(
     error = max(np.sqrt(max(whole - float(D @ D), 0.0)), floor)
     tail = np.sqrt(max(whole - float(D[:rank] @ D[:rank]), 0.0))
     bound = np.sqrt(1.0 + rank / max(n_oversamples - 1, 1)) * max(tail, floor)
+    trace_error = max(float(np.trace(K) - D.sum()), 0.0)
+    D = D / scale
+    error, floor, bound, trace_error = (x / scale for x in (error, floor, bound, trace_error))
     report = Report(
         "randomized",
         f"{width} samples for rank {rank}",
@@ -392,7 +400,6 @@ def randomized_psd(
             f"Theorem 3.1 {bound:.4g}",
         ),
     )
-    trace_error = max(float(np.trace(K) - D.sum()), 0.0)
     return LowRankPSD(U * np.sqrt(D), None, trace_error, report), U, D
 
 
