@@ -252,6 +252,8 @@ def test_minkas_choice_is_scikit_learns():
         theirs = PCA("mle", svd_solver="full").fit(X).n_components_
         assert FastPCA("mle").fit(X).n_components_ == theirs
         assert in_pieces(FastPCA("mle"), X, [20]).n_components_ == theirs
+        for scale in (1e-30, 1e-9, 1e9, 1e30):
+            assert FastPCA("mle").fit(scale * X).n_components_ == theirs
     assert likely_rank(np.array([1.0, 1e-30, 1e-30]), 10) == 1
     assert likely_rank(np.array([2.0, 1.0, 1.0, 1.0]), 50) == 1  # no cut between equal ones
     with pytest.raises(ValueError, match="3 rows and 5 columns"):

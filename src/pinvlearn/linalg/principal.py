@@ -276,10 +276,11 @@ def principal_axes(
 def likely_rank(variance: Array, n: int) -> int:
     """The number of components of the largest evidence [Minka00] among 1 … p - 1.
 
-    Variances below 1e-15 cannot be components, as in scikit-learn.
+    Variances below 1e-15 of the largest cannot be components (below 1e-15, in scikit-learn).
     """
     p, tiny = len(variance), 1e-15
     spectrum = variance.astype(np.float64)
+    spectrum /= max(float(spectrum.max(initial=0.0)), np.finfo(np.float64).tiny)
     evidence = np.full(p, -np.inf)
     index = np.arange(p)
     for k in range(1, p):
