@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pinvlearn
 from matrices import MATRICES, M, N, fast, slow
-from pinvlearn import SVD, PseudoInverse, Report, svd
+from pinvlearn import SVD, PseudoInverse, Report, Tolerance, svd
 
 EPS = np.finfo(float).eps
 A = slow()
@@ -39,6 +39,17 @@ def test_truncate_keeps_the_first_components(k):
     assert cut.shape == (M, N)
     np.testing.assert_array_equal(cut.s, F.s[:k])
     np.testing.assert_allclose(cut.to_array(), (F.U[:, :k] * F.s[:k]) @ F.Vt[:k], atol=N * EPS)
+
+
+def test_a_cut_leaves_no_error_that_was_told_of_more():
+    B = fast()
+    f = svd(B, stop=Tolerance(1e-2), rng=0)
+    assert np.linalg.norm(B - f.to_array(), 2) <= f.report.error <= 1e-2
+    cut = f.truncate(3)
+    assert cut.report.error is None
+    assert "cut to 3 of" in cut.report.notes[-1]
+    assert cut.append_rows(np.ones((1, N))).report.error is None
+    assert f.truncate(f.rank).report == f.report
 
 
 @pytest.mark.parametrize("k", [-1, N + 1, 2.5, True, "2", None])

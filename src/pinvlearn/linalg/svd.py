@@ -168,13 +168,17 @@ class SVD:
         Returns
         -------
         SVD
-            Views of the first k components.
+            Views of the first k components; the report says what was cut off.
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or not 0 <= int(k) <= self.rank:
             raise ValueError(
                 f"k={k!r}: this decomposition can be cut to 0 … {self.rank} components."
             )
-        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], self.report)
+        report = self.report
+        if k < self.rank:  # what was said of the error is no longer so
+            cut = f"cut to {k} of {self.rank} components, up to a value of {float(self.s[k]):.3g}"
+            report = replace(report, error=None).with_notes(cut)
+        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], report)
 
     def value(self, i: int, j: int) -> float:
         """One entry of U diag(s) Vt.
