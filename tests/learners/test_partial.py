@@ -502,6 +502,13 @@ def test_a_new_user_whose_id_comes_before_all_others() -> None:
     assert later.fold_in(["a"], ["y"], [1.0]).shape_ == (3, 2)
 
 
+def test_repeated_ratings_that_are_folded_in_count_as_their_mean(named):
+    users, items = ["new", "new", "007"], [FILMS[0], FILMS[0], FILMS[1]]
+    twice = named.fold_in(users, items, [1.0, 2.0, 3.0])
+    once = named.fold_in(users[1:], items[1:], [1.5, 3.0])
+    np.testing.assert_array_equal(twice.predict(users, items), once.predict(users, items))
+
+
 DAYS = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(PAIRS[:, 0], "D"))
 TIMES = {
     "us": DAYS.astype("datetime64[us]"),

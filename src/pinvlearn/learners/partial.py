@@ -569,7 +569,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         items : array of shape (n,)
             Ids of items that the model knows; or, after pairs, the value of each.
         ratings : array of shape (n,), optional
-            The value of each user and item; it replaces an older one, and counts are added to it.
+            The value of each user and item, of ids that repeat their mean; it replaces an older
+            one, and counts are added to it.
 
         Returns
         -------
@@ -596,6 +597,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             ids, count = joined(ids, new), m + len(new)
         if clicks:
             rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
+        elif ids is not None:
+            rows, cols, values = merged(rows, cols, check_values(values), n)
         rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
         known = self._with_entries(rows, cols, values, count)
         changed = np.union1d(rows, np.arange(m, count))
