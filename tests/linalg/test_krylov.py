@@ -62,3 +62,21 @@ def test_principal_axes_of_equal_variances():
     X = with_spectrum(900, 900, np.r_[np.full(60, 3.0), np.ones(840)])
     model = FastPCA(40, svd_solver="gram", random_state=0).fit(np.vstack([X, -X]))
     np.testing.assert_allclose(model.singular_values_, np.sqrt(2.0) * 3.0, rtol=1e-10)
+
+
+def test_beside_a_value_that_dwarfs_the_others_none_is_taken_for_zero():
+    A = with_spectrum(400, 300, np.r_[1e8, np.linspace(2.0, 1.0, 299)])
+    f = svd(aslinearoperator(A), 60, rng=0)
+    assert f.s[-1] > 1.0
+    assert "59 singular values" in " ".join(f.report.notes)
+    np.testing.assert_allclose(f.Vt @ f.Vt.T, np.eye(60), atol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [3, 30, 90])
+def test_a_matrix_of_low_rank(rank):
+    A = with_spectrum(400, 300, [3.0, 2.0, 1.0, 0.5, 0.25])
+    f = svd(A, rank, solver="block-krylov", rng=0)
+    np.testing.assert_allclose(f.s[:5], [3.0, 2.0, 1.0, 0.5, 0.25][:rank], rtol=1e-6)
+    np.testing.assert_allclose(f.s[5:], 0.0, atol=1e-13)
+    for vectors in (f.U.T, f.Vt):
+        np.testing.assert_allclose(vectors @ vectors.T, np.eye(rank), atol=1e-12)

@@ -198,7 +198,9 @@ def krylov_space(
     """At most `most` blocks from `start`, until `enough` says so; None asks for all of them.
 
     Of equal values blocks of w columns find w, however many there are.  Where w of the wanted ones
-    are equal, w random columns are added, and go as many steps as there were before them.
+    are equal, w random columns are added, and go as many steps as there were before them.  So they
+    are where the space is used up before it holds as many directions as are wanted: beside a value
+    that dwarfs the others rounding hides these in all that comes of the first block.
     """
     basis = _orthonormal(start)
     n, width = basis.shape
@@ -220,10 +222,10 @@ def krylov_space(
             values, X = values[wanted - 1 :: -1], X[:, wanted - 1 :: -1]
             residuals = column_norms(R @ X[-last.shape[1] :])
             settled = found == 0 or enough is None or enough(values, residuals)
-            more = rank > told_apart and basis.shape[1] < n  # than this space may find
-            crowded = more and _crowded(to_host(values), told_apart)
-            if step == most or (settled and not crowded):
-                settled = settled and not crowded
+            others = rank > told_apart and basis.shape[1] < n  # which this space may not find
+            lacking = others and (len(T) < rank or _crowded(to_host(values), told_apart))
+            if step == most or (settled and not lacking):
+                settled = settled and not lacking
                 break
             if settled:
                 grown.append(_others(np.hstack(grown), width, step))
