@@ -118,3 +118,42 @@ class TestArguments:
         np.testing.assert_allclose(other.F / root, one.F, atol=1e-10)
         assert other.trace_error / scale == pytest.approx(one.trace_error)
         assert other.report.error / scale == pytest.approx(one.report.error)
+
+
+class Wrong(ByBlocks):
+    """An identity that answers otherwise."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __call__(self, rows, columns):
+        return self.change(super().__call__(rows, columns))
+
+
+@pytest.mark.parametrize("solver", ["rpcholesky", "nystroem"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda block: block * np.nan, "is nan, and 1 in its diagonal"),
+        (lambda block: block * 0.0, "is 0, and 1 in its diagonal"),
+        (lambda block: block[:1, :1], r"gave the shape \(1, 1\)"),
+        (
+            lambda block: np.where(block == 0.0, np.nan, block),
+            "NaN or infinity|negative eigenvalue",
+        ),
+    ],
+    ids=["nan", "zero", "shape", "between"],
+)
+def test_a_matrix_that_contradicts_itself_is_refused(solver, change, message):
+    """Pivots of NaN were drawn and refused without end."""
+    with pytest.raises((ValueError, np.linalg.LinAlgError), match=message):
+        lowrank_psd(Wrong(change), 3, solver=solver, rng=0)
+
+
+@pytest.mark.parametrize("solver", ["rpcholesky", "nystroem"])
+def test_entries_between_pivots_and_others_are_finite(solver):
+    def one_bad(block):
+        return block if block.shape[1] < 4 or block.shape[0] == 4 else block * [1, 1, 1, np.nan]
+
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        lowrank_psd(Wrong(one_bad), 3, solver=solver, rng=0)

@@ -57,6 +57,10 @@ ROUNDING = 100.0
 """What is negligible is at least so many eps of the numbers that K is made of, and what cannot be
 rounding ten times that: products in single precision leave some of it."""
 
+CONTRADICTION = 1e-2
+"""Part of the largest entry by which an entry asked for may differ from the diagonal: more than
+rounding of distances does to kernels of them."""
+
 MAX_BLOCK, TILE = 256, 1024
 """Pivots added at a time, and rows of K evaluated at a time for them."""
 
@@ -228,7 +232,23 @@ class Pivots:
         """The drawn rows' block of K - FFᵀ, on the host: pivots are taken from it one by one."""
         of_drawn, block = self._Ft[: len(self.pivots), drawn], self.K(drawn, drawn)
         block = np.asarray(block, dtype=np.float64, like=home(block))
+        self._check_block(to_host(block), drawn)
         return to_host(block - of_drawn.T @ of_drawn)
+
+    def _check_block(self, block: Array, drawn: IntArray) -> None:
+        """A user's matrix may contradict itself: pivots would be drawn and refused for ever."""
+        if block.shape != (len(drawn), len(drawn)):
+            raise ValueError(
+                f"K(rows, columns) gave the shape {block.shape} for {len(drawn)} rows and columns."
+            )
+        whole = to_host(self._whole[drawn])
+        far = ~(np.abs(np.diagonal(block) - whole) <= CONTRADICTION * self._largest)
+        if far.any():
+            at = int(np.argmax(far))
+            raise ValueError(
+                f"the entry of K at row and column {drawn[at]} is {block[at, at]:.6g}, and "
+                f"{whole[at]:.6g} in its diagonal."
+            )
 
     def _by_size(self, drawn: IntArray) -> IntArray:
         """A uniform block, largest remaining entry first, without what those leave negligible.
@@ -249,6 +269,8 @@ class Pivots:
         for i in range(len(drawn)):
             if block.left[i] > asked[i]:
                 block.take(i)
+        if not block.kept:  # rounding alone told it from nothing, and would do so again
+            self.diagonal[drawn[:1]] = 0.0
         return drawn[block.kept]
 
     def _add(self, chosen: IntArray) -> None:
@@ -274,6 +296,8 @@ class Pivots:
 
     def _check_definite(self) -> None:
         least = float(self.diagonal.min(initial=0.0))
+        if not np.isfinite(least):
+            raise ValueError("The kernel matrix has NaN or infinity among its entries.")
         if least < -self._indefinite * self._largest or (least < 0.0 and self._largest == 0.0):
             raise np.linalg.LinAlgError(
                 "The matrix is not positive semidefinite: what is left of its diagonal falls to "
