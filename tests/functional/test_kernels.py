@@ -157,3 +157,13 @@ def test_entries_between_pivots_and_others_are_finite(solver):
 
     with pytest.raises(ValueError, match="NaN or infinity"):
         lowrank_psd(Wrong(one_bad), 3, solver=solver, rng=0)
+
+
+def test_a_function_alone_is_no_matrix():
+    with pytest.raises(TypeError, match=r"a shape and a method diagonal\(\)"):
+        lowrank_psd(lambda rows, columns: np.equal.outer(rows, columns) * 1.0, 3)
+
+
+def test_numpy_gets_the_product():
+    low = lowrank_psd(np.eye(4), 2, rng=0)
+    np.testing.assert_array_equal(np.asarray(low), low.to_array())

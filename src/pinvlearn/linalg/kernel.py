@@ -44,6 +44,7 @@ from pinvlearn._core.products import SHARED_WORK, TILES
 from pinvlearn._core.threads import share_out, spans
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
+from pinvlearn.linalg.svd import formed
 
 NEGLIGIBLE = 1e-10
 """A pivot whose remaining diagonal is below this part of the largest entry is not taken: dividing
@@ -95,6 +96,9 @@ class LowRankPSD:
     def shape(self) -> tuple[int, int]:
         """n × n."""
         return len(self.F), len(self.F)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return formed(self, dtype, copy)
 
     def __matmul__(self, X: Array) -> Array:
         product: Array = self.F @ (self.F.T @ X)

@@ -208,7 +208,7 @@ class SVD:
         return product if is_device(self.U) else as_given(product)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return _formed(self, dtype, copy)
+        return formed(self, dtype, copy)
 
     def __matmul__(self, X: Matrix) -> Array:
         return apply_factors(self.U, self.s, self.Vt, X)
@@ -365,7 +365,7 @@ class PseudoInverse:
         return _alike(PseudoInverse(Ut.T, gains, V.T, self.report), self.V)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return _formed(self, dtype, copy)
+        return formed(self, dtype, copy)
 
     def __matmul__(self, Y: Matrix) -> Array:
         return apply_factors(self.V, self.gains, self.Ut, Y)
@@ -382,7 +382,7 @@ class PseudoInverse:
         return product if is_device(self.V) else as_given(product)
 
 
-def _formed(operator: SVD | PseudoInverse, dtype: Any, copy: bool | None) -> Array:
+def formed(operator: Any, dtype: Any, copy: bool | None) -> Array:
     """What NumPy's functions get, which would else take the operator for a single object."""
     if copy is False:
         raise ValueError("the product of the factors is formed; it cannot be had without a copy.")
