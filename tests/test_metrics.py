@@ -113,3 +113,29 @@ def test_indicators_are_not_taken_for_numbers_of_labels():
     for k in (1, 2):
         with pytest.raises(ValueError, match="some row names one twice"):
             precision_at_k(Y, Y, k=k)
+
+
+@pytest.mark.parametrize("metric", [precision_at_k, ndcg_at_k])
+def test_what_is_no_number_is_refused(metric):
+    Y, scores = np.eye(4), np.random.default_rng(0).random((4, 4))
+    hidden = np.arange(16).reshape(4, 4) % 5 == 0
+    with pytest.raises(ValueError, match="Y contains NaN"):
+        metric(np.ma.array(Y, mask=hidden), scores, k=2)
+    with pytest.raises(ValueError, match="scores contains NaN"):
+        metric(Y, np.ma.array(scores, mask=hidden), k=2)
+    for kind in (complex, str, "datetime64[s]"):
+        with pytest.raises(TypeError, match="real numbers"):
+            metric(Y, scores.astype(kind), k=2)
+        with pytest.raises(TypeError, match="real numbers"):
+            metric(Y.astype(kind), scores, k=2)
+    with pytest.raises(TypeError, match="no numbers"):
+        metric(Y, np.full((4, 4), "x", dtype=object), k=2)
+
+
+@pytest.mark.parametrize("metric", [precision_at_k, ndcg_at_k])
+def test_objects_are_the_numbers_they_hold(metric):
+    Y, scores = np.eye(4), np.random.default_rng(0).random((4, 4))
+    best = np.argsort(-scores, axis=1)
+    expected = metric(Y, scores, k=2)
+    for found in (scores.astype(object), best, best.astype(object)):
+        assert metric(Y.astype(object), found, k=2) == expected

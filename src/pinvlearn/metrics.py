@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse
 from pinvlearn._core.sparse import check_sparse
-from pinvlearn._validation import check_finite, check_size
+from pinvlearn._validation import check_finite, check_real, check_size, unmasked
 from pinvlearn.linalg.ranking import relevant, top_columns
 
 CHUNK_ENTRIES = 2**22
@@ -88,18 +89,16 @@ def ndcg_at_k(Y: Matrix, scores: Any, k: int = 1) -> float:
 def _relevance(Y: Matrix, scores: Any, k: int) -> tuple[Array, IntArray]:
     """Whether each of the k best is right, (n, k), and how many labels each row has."""
     k = check_size("k", k)
-    check_sparse(Y, "Y")
-    check_finite(Y if is_sparse(Y) else np.asarray(Y), name="Y")
-    check_sparse(scores, "scores")
+    Y, scores = _numbers(Y, "Y"), _numbers(scores, "scores")
+    check_finite(Y, name="Y")
     if is_sparse(Y):
         Y = scipy.sparse.csr_array(Y, copy=True)
         Y.sum_duplicates()
         Y.eliminate_zeros()
         counts = np.diff(Y.indptr)
     else:
-        Y = np.asarray(Y)
         counts = np.count_nonzero(Y, axis=1) if Y.ndim == 2 else np.zeros(0, dtype=np.intp)
-    scores = scores.toarray() if is_sparse(scores) else np.asarray(scores)
+    scores = scores.toarray() if is_sparse(scores) else scores
     if Y.ndim != 2 or scores.ndim != 2 or not len(scores) or Y.shape[0] != len(scores):
         raise ValueError(
             f"Y has shape {Y.shape} and scores {scores.shape}; give indicators of shape "
@@ -121,6 +120,22 @@ def _relevance(Y: Matrix, scores: Any, k: int) -> tuple[Array, IntArray]:
     step = max(1, CHUNK_ENTRIES // scores.shape[1])
     chunks = [slice(at, at + step) for at in range(0, len(scores), step)]
     return np.vstack([relevant(Y[at], top_columns(scores[at], k)) for at in chunks]), counts
+
+
+def _numbers(values: Any, name: str) -> Any:
+    """A sparse matrix, or an array of real numbers, none of them behind a mask."""
+    check_sparse(values, name)
+    array = values if is_sparse(values) else np.asarray(unmasked(values))
+    check_real(array, name)
+    if array.dtype.kind == "O":
+        whole = all(isinstance(cell, Integral) for cell in array.ravel())
+        try:
+            array = array.astype(np.int64 if whole else np.float64)
+        except (TypeError, ValueError) as failure:
+            raise TypeError(f"{name} holds objects that are no numbers.") from failure
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} is of type {array.dtype}; real numbers are needed.")
+    return array
 
 
 def _named(top: IntArray, n_labels: int) -> IntArray:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pinvlearn
 from matrices import with_spectrum
 from oracles import descend_plainly
-from pinvlearn import as_triplets, partial_svd
+from pinvlearn import PartialSVD, as_triplets, partial_svd
 from pinvlearn.completion import descent as partial
 
 EPS = np.finfo(float).eps
@@ -288,6 +288,21 @@ def test_the_smallest_case_works():
 def test_constraints(change, message):
     with pytest.raises(ValueError, match=message):
         partial_svd(**(GOOD | change))
+
+
+def test_masked_places_are_refused():
+    hidden = np.ma.array([0, 1], mask=[False, True])
+    for rows, cols in ((hidden, [0, 1]), ([0, 1], hidden)):
+        with pytest.raises(ValueError, match="masked entries"):
+            partial_svd(rows, cols, [1.0, 2.0], (2, 2), rank=1)
+    pairs = np.ma.array([[0, 0], [1, 1]], mask=[[False, False], [True, False]])
+    model = PartialSVD(1, solver="als", alpha=0.1)
+    with pytest.raises(ValueError, match="masked entries"):
+        model.fit(pairs, [1.0, 2.0])
+    model.fit(pairs.data, [1.0, 2.0])
+    for users in (pairs, hidden):
+        with pytest.raises(ValueError, match="masked entries"):
+            model.predict(users, None if users is pairs else [0, 1])
 
 
 def test_it_is_public():

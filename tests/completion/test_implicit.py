@@ -125,3 +125,12 @@ def test_settings_that_are_given_stay(clicks) -> None:
     best, tried = chosen_settings(*clicks, SHAPE, fit, None, None, rng)
     assert best.score == max(trial.score for trial in tried)
     assert len(tried) > 6
+
+
+def test_a_ranking_counts_no_column_twice():
+    """Where fewer were left than a list is long, the first one was found again and again."""
+    known = entries_of(np.zeros(3, dtype=int), np.array([2, 3, 4]), np.ones(3), 1)
+    held = entries_of(np.array([0]), np.array([0]), np.ones(1), 1)
+    V = np.array([[0.9], [0.1], [0.2], [0.3], [0.4]])
+    assert ranking_score(np.ones((1, 1)), V, known, held) == pytest.approx(1.0)
+    assert ranking_score(-np.ones((1, 1)), V, known, held) == pytest.approx(1.0 / np.log2(3.0))

@@ -97,3 +97,73 @@ class TestArguments:
         K[1, 1] = value
         with pytest.raises(ValueError, match=r"NaN|infin|finite"):
             lowrank_psd(K, 4, solver=solver, rng=0)
+
+    def test_masked(self):
+        with pytest.raises(ValueError, match="masked"):
+            lowrank_psd(np.ma.masked_greater(np.eye(4), 0.5), 4, rng=0)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_lists(self, solver):
+        assert lowrank_psd(np.eye(4).tolist(), 4, solver=solver, rng=0).rank == 4
+
+    @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e160, 1e300])
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_every_scale(self, solver, scale):
+        x = np.linspace(0.0, 1.0, 40)
+        K = np.exp(-10.0 * np.subtract.outer(x, x) ** 2)
+        one, other = (
+            lowrank_psd(k, 3, solver=solver, n_oversamples=1, rng=0) for k in (K, K * scale)
+        )
+        root = np.sqrt(scale)
+        np.testing.assert_allclose(other.F / root, one.F, atol=1e-10)
+        assert other.trace_error / scale == pytest.approx(one.trace_error)
+        assert other.report.error / scale == pytest.approx(one.report.error)
+
+
+class Wrong(ByBlocks):
+    """An identity that answers otherwise."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __call__(self, rows, columns):
+        return self.change(super().__call__(rows, columns))
+
+
+@pytest.mark.parametrize("solver", ["rpcholesky", "nystroem"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda block: block * np.nan, "is nan, and 1 in its diagonal"),
+        (lambda block: block * 0.0, "is 0, and 1 in its diagonal"),
+        (lambda block: block[:1, :1], r"gave the shape \(1, 1\)"),
+        (
+            lambda block: np.where(block == 0.0, np.nan, block),
+            "NaN or infinity|negative eigenvalue",
+        ),
+    ],
+    ids=["nan", "zero", "shape", "between"],
+)
+def test_a_matrix_that_contradicts_itself_is_refused(solver, change, message):
+    """Pivots of NaN were drawn and refused without end."""
+    with pytest.raises((ValueError, np.linalg.LinAlgError), match=message):
+        lowrank_psd(Wrong(change), 3, solver=solver, rng=0)
+
+
+@pytest.mark.parametrize("solver", ["rpcholesky", "nystroem"])
+def test_entries_between_pivots_and_others_are_finite(solver):
+    def one_bad(block):
+        return block if block.shape[1] < 4 or block.shape[0] == 4 else block * [1, 1, 1, np.nan]
+
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        lowrank_psd(Wrong(one_bad), 3, solver=solver, rng=0)
+
+
+def test_a_function_alone_is_no_matrix():
+    with pytest.raises(TypeError, match=r"a shape and a method diagonal\(\)"):
+        lowrank_psd(lambda rows, columns: np.equal.outer(rows, columns) * 1.0, 3)
+
+
+def test_numpy_gets_the_product():
+    low = lowrank_psd(np.eye(4), 2, rng=0)
+    np.testing.assert_array_equal(np.asarray(low), low.to_array())

@@ -254,3 +254,11 @@ def test_rounding_of_single_precision_is_no_direction(shape, solver):
     residual = np.linalg.norm(A.astype(float) @ found.coef - Y, axis=0)
     np.testing.assert_allclose(found.residual_norms, residual, rtol=1e-6)
     assert "rounding of float32 entries" in found.report.notes[-1]
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 1), (6, 2)])
+def test_masked_targets_are_refused(shape):
+    Y = np.ma.array(np.ones(shape), mask=np.arange(np.prod(shape)).reshape(shape) == 1)
+    with pytest.raises(ValueError, match="Y has masked entries"):
+        lstsq(np.eye(6, 2), Y)
+    assert lstsq(np.eye(6, 2), np.ma.array(Y.data)).coef.shape == (2, *shape[1:])

@@ -252,6 +252,8 @@ def test_minkas_choice_is_scikit_learns():
         theirs = PCA("mle", svd_solver="full").fit(X).n_components_
         assert FastPCA("mle").fit(X).n_components_ == theirs
         assert in_pieces(FastPCA("mle"), X, [20]).n_components_ == theirs
+        for scale in (1e-30, 1e-9, 1e9, 1e30):
+            assert FastPCA("mle").fit(scale * X).n_components_ == theirs
     assert likely_rank(np.array([1.0, 1e-30, 1e-30]), 10) == 1
     assert likely_rank(np.array([2.0, 1.0, 1.0, 1.0]), 50) == 1  # no cut between equal ones
     with pytest.raises(ValueError, match="3 rows and 5 columns"):
@@ -469,3 +471,28 @@ def test_names_and_frames():
     model = FastPCA(2).set_output(transform="pandas").fit(frame)
     assert list(model.transform(frame).columns) == ["fastpca0", "fastpca1"]
     assert list(model.feature_names_in_) == list("abcd")
+
+
+@pytest.mark.parametrize("n_components", [3, 0.9])
+@pytest.mark.parametrize(("signal", "noise", "offset"), [(1e3, 1e-4, 0), (1.0, 1e-3, 1e6)])
+def test_noise_far_below_the_components(signal, noise, offset, n_components):
+    """Differences of squares told it to 2 % at 1e-7 of the deviations, and likelihoods to 0.1."""
+    rng = np.random.default_rng(0)
+    directions = np.linalg.qr(rng.standard_normal((10, 3)))[0]
+    X = signal * rng.standard_normal((200, 3)) @ directions.T
+    X += noise * rng.standard_normal((200, 10)) + offset
+    model = FastPCA(n_components, svd_solver="exact").fit(X)
+    centred = (X - X.mean(axis=0)).astype(np.longdouble)
+    outside = np.linalg.svd(centred.astype(float), compute_uv=False)[3:]
+    assert model.noise_variance_ == pytest.approx(np.mean(outside**2) / 199, rel=1e-5)
+    V, variances = model.components_.astype(np.longdouble), model.explained_variance_
+    inside = (X.astype(np.longdouble) - model.mean_) @ V.T
+    left = X.astype(np.longdouble) - model.mean_ - inside @ V
+    expected = -0.5 * (
+        (inside**2 / variances).sum(axis=1)
+        + (left**2).sum(axis=1) / model.noise_variance_
+        + 10 * np.log(2 * np.pi)
+        + np.log(variances).sum()
+        + 7 * np.log(model.noise_variance_)
+    )
+    np.testing.assert_allclose(model.score_samples(X), expected.astype(float), atol=1e-6)

@@ -1131,3 +1131,20 @@ def test_a_path_goes_on_where_rows_do_not_mend_its_best():
     assert any("beyond the summary's digits" in note for note in model.report_.notes)
     assert not any("try smaller ones" in note for note in model.report_.notes)
     assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda X, y: pinvlearn.PinvRegressor(alpha=1.0).partial_fit(X, y, np.ones(len(y))),
+        lambda X, y: pinvlearn.PinvClassifier(alpha=1.0).partial_fit(X, X > 0.0, [0, 1]),
+        lambda X, y: pinvlearn.PinvRegressor(alpha=1.0).fit_blocks(
+            [(X, y)], classes=[0], quiet=True
+        ),
+    ],
+    ids=["weights", "labels", "blocks"],
+)
+def test_classes_where_there_are_none(learn):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(ValueError, match=r"classes=.*sample_weight="):
+        learn(X, X[:, 0])

@@ -390,8 +390,11 @@ def test_pairs_of_ids_are_as_good(named):
         lambda i: [f"u{k}" if k % 2 else int(k) for k in i],
         lambda i: pd.Series([f"u{k}" for k in i], dtype="string"),
         lambda i: pd.Categorical([f"u{k}" for k in i]),
+        lambda i: [2**100 + int(k) for k in i],
+        lambda i: np.array([2**63 + int(k) for k in i], dtype=np.uint64),
+        lambda i: (np.datetime64("2024-01-01") + i).tolist(),
     ],
-    ids=["zeros", "large", "mixed", "pandas", "categories"],
+    ids=["zeros", "large", "mixed", "pandas", "categories", "huge", "unsigned", "days"],
 )
 def test_ids_of_any_type_come_back_as_they_were(make, tmp_path):
     users, items = make(PAIRS[:, 0]), make(PAIRS[:, 1])
@@ -455,6 +458,14 @@ def test_the_error_is_told_by_entries_left_out(solver):
         (lambda m: m.fit(["a"], ["x", "y"], [1.0]), "1, 2 and 1 entries"),
         (lambda m: m.fit([None, "a"], ["x", "y"], [1.0, 2.0]), "users holds 1 missing ids"),
         (lambda m: m.fit(["a"], [np.nan], [1.0]), "items holds 1 missing ids"),
+        (
+            lambda m: m.fit(np.ma.array([1, 2], mask=[0, 1]), [3, 4], [1.0, 2.0]),
+            "users holds 1 missing ids",
+        ),
+        (
+            lambda m: m.predict(np.array(["2024-01-01"], dtype="datetime64[D]"), ["x"]),
+            "users are dates, and were strings in fit",
+        ),
         (lambda m: m.fit([["a"]], [1.0]), r"shape \(n, 2\)"),
         (lambda m: m.predict([1], ["x"]), "users are integers, and were strings in fit"),
         (lambda m: m.recommend("nobody"), "1 of 1 users are unknown to the model, first 'nobody'"),
@@ -489,6 +500,63 @@ def test_a_new_user_whose_id_comes_before_all_others() -> None:
     assert later.users_.tolist() == ["m", "n", "a"]
     assert later.recommend("a", n=1)[0].tolist() == ["y"]
     assert later.fold_in(["a"], ["y"], [1.0]).shape_ == (3, 2)
+
+
+def test_repeated_ratings_that_are_folded_in_count_as_their_mean(named):
+    users, items = ["new", "new", "007"], [FILMS[0], FILMS[0], FILMS[1]]
+    twice = named.fold_in(users, items, [1.0, 2.0, 3.0])
+    once = named.fold_in(users[1:], items[1:], [1.5, 3.0])
+    np.testing.assert_array_equal(twice.predict(users, items), once.predict(users, items))
+
+
+DAYS = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(PAIRS[:, 0], "D"))
+TIMES = {
+    "us": DAYS.astype("datetime64[us]"),
+    "ns": DAYS.astype("datetime64[ns]"),
+    "days": DAYS.to_numpy().astype("datetime64[D]"),
+    "pandas": DAYS.tolist(),
+    "python": [day.to_pydatetime() for day in DAYS],
+    "dates": [day.date() for day in DAYS],
+}
+DURATIONS = {
+    "us": (DAYS - DAYS[0]).astype("timedelta64[us]"),
+    "ns": (DAYS - DAYS[0]).astype("timedelta64[ns]"),
+    "python": [day.to_pytimedelta() for day in DAYS - DAYS[0]],
+}
+LARGE = 2**60 + PAIRS[:, 0]
+INTEGERS = {"signed": LARGE, "unsigned": LARGE.astype(np.uint64), "python": LARGE.tolist()}
+
+
+@pytest.mark.parametrize("forms", [TIMES, DURATIONS, INTEGERS], ids=["times", "spans", "integers"])
+def test_equal_ids_are_equal_in_every_form(forms):
+    """They were taken for users never seen, and predicted as such."""
+    model = PartialSVD(2, solver="als", alpha=0.05, random_state=0)
+    expected = model.fit(PAIRS[:, 0], PAIRS[:, 1], VALUES).predict(PAIRS[:9])
+    for users in forms.values():
+        model.fit(users, PAIRS[:, 1], VALUES)
+        for others in forms.values():
+            np.testing.assert_array_equal(model.predict(others[:9], PAIRS[:9, 1]), expected)
+            assert model.fold_in(others[:1], PAIRS[:1, 1], VALUES[:1]).shape_ == model.shape_
+
+
+def test_new_ids_leave_large_ones_as_they_are():
+    users = np.array([2**63 + 1, 2**63 + 2, 2**63 + 3], dtype=np.uint64)
+    model = PartialSVD(1, solver="als", alpha=0.1, random_state=0).fit(users, [1, 2, 1], [1, 2, 3])
+    later = model.fold_in([7], [1], [2.0])
+    assert later.users_.tolist() == [*users.tolist(), 7]
+    assert later.fold_in([2**63 + 2, 7], [1, 2], [2.0, 1.0]).shape_ == (4, 2)
+    hashes = [2**62, 2**63 + 1, 2**63 + 2]
+    assert model.fit(hashes, [1, 2, 1], [1, 2, 3]).users_.tolist() == hashes
+
+
+@pytest.mark.parametrize("n", [5, 25])
+def test_of_equal_scores_the_first_items_are_recommended(n):
+    pairs = np.array([[0, 0], [1, 0], [1, 1]])
+    model = PartialSVD(1, solver="als", alpha=0.1, shape=(2, 60), random_state=0)
+    model.fit(pairs, np.full(3, 3.0))
+    assert model.recommend(0, n=n)[0].tolist() == list(range(1, n + 1))
+    assert model.recommend(1, n=n)[0].tolist() == list(range(2, n + 2))
+    assert model.similar(0, n=n)[0].tolist() == list(range(1, n + 1))
 
 
 # Implicit feedback
@@ -596,3 +664,16 @@ def test_clicks_are_saved(liked, tmp_path) -> None:
     pinvlearn.save(liked, tmp_path / "clicks.skops")
     again = pinvlearn.load(tmp_path / "clicks.skops")
     np.testing.assert_array_equal(again.recommend("u5")[0], liked.recommend("u5")[0])
+
+
+def test_items_without_clicks_are_like_no_other() -> None:
+    """Steps left a direction of them, in which they were like all others: cosines of 1."""
+    pairs = np.array([[user, item] for user in range(8) for item in (0, 1, 5)])
+    model = PartialSVD(2, feedback="implicit", alpha=1.0, confidence=1.0, shape=(8, 9))
+    model.set_params(random_state=0).fit(pairs)
+    items, cosines = model.similar(0, n=8)
+    assert items.tolist() == [1, 5, 2, 3, 4, 6, 7, 8]
+    np.testing.assert_allclose(cosines, [1, 1, 0, 0, 0, 0, 0, 0], atol=1e-6)
+    unseen, scores = model.recommend(0, n=9)
+    assert unseen.tolist() == [2, 3, 4, 6, 7, 8, -1, -1, -1]
+    assert (scores[:6] == 0.0).all()

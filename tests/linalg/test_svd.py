@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pinvlearn
 from matrices import MATRICES, M, N, fast, slow
-from pinvlearn import SVD, PseudoInverse, Report, svd
+from pinvlearn import SVD, PseudoInverse, Report, Tolerance, svd
 
 EPS = np.finfo(float).eps
 A = slow()
@@ -41,9 +41,20 @@ def test_truncate_keeps_the_first_components(k):
     np.testing.assert_allclose(cut.to_array(), (F.U[:, :k] * F.s[:k]) @ F.Vt[:k], atol=N * EPS)
 
 
-@pytest.mark.parametrize("k", [-1, N + 1])
+def test_a_cut_leaves_no_error_that_was_told_of_more():
+    B = fast()
+    f = svd(B, stop=Tolerance(1e-2), rng=0)
+    assert np.linalg.norm(B - f.to_array(), 2) <= f.report.error <= 1e-2
+    cut = f.truncate(3)
+    assert cut.report.error is None
+    assert "cut to 3 of" in cut.report.notes[-1]
+    assert cut.append_rows(np.ones((1, N))).report.error is None
+    assert f.truncate(f.rank).report == f.report
+
+
+@pytest.mark.parametrize("k", [-1, N + 1, 2.5, True, "2", None])
 def test_truncate_refuses_what_it_has_not(k):
-    with pytest.raises(ValueError, match=rf"k={k}.*0 … {N}"):
+    with pytest.raises(ValueError, match=rf"k={k!r}.*0 … {N}"):
         F.truncate(k)
 
 
@@ -70,6 +81,35 @@ def test_it_multiplies(X):
 def test_it_refuses_to_multiply_what_does_not_fit(operator):
     with pytest.raises(ValueError, match=r"shape \(7, 2\)"):
         operator @ np.ones((7, 2))
+    rows = operator.shape[1]
+    with pytest.raises(ValueError, match="one or two dimensions"):
+        operator @ np.ones((rows, rows, 2))
+    with pytest.raises(ValueError, match="masked"):
+        operator @ np.ma.masked_less(np.arange(float(rows)), 3.0)
+
+
+def test_sparse_matrices_multiply_it():
+    for operator, dense in ((F, A), (F.pinv(), np.linalg.pinv(A))):
+        B = scipy.sparse.eye_array(3, len(dense)).tocsr()
+        np.testing.assert_allclose(B @ operator, dense[:3], atol=1e4 * N * EPS)
+
+
+@pytest.mark.parametrize("alpha", [None, "1", -1.0, np.nan, np.inf, True])
+def test_a_ridge_is_a_number(alpha):
+    with pytest.raises(ValueError, match=r"alpha=.*finite number of at least 0"):
+        F.pinv(alpha)
+
+
+@pytest.mark.parametrize("rcond", ["1", -1.0, np.nan, 1.0, True])
+def test_a_cut_off_is_a_share(rcond):
+    with pytest.raises(ValueError, match="rcond="):
+        F.pinv(rcond=rcond)
+
+
+@pytest.mark.parametrize("gain", [lambda s: 2.0, lambda s: s[:-1], lambda s: np.diag(s)])
+def test_a_gain_gives_one_number_for_each_value(gain):
+    with pytest.raises(ValueError, match="one number for each"):
+        F.pinv(gain=gain)
 
 
 @pytest.mark.parametrize("cls", [SVD, PseudoInverse, Report])

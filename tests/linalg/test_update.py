@@ -44,7 +44,7 @@ def test_appending(matrix, name, count):
     check(getattr(svd(A), name)(B), np.concatenate([A, B], axis=AXES[name]))
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e200, 1e300])
 @pytest.mark.parametrize("name", AXES)
 def test_appending_at_every_scale(name, scale):
     A = slow()
@@ -122,3 +122,17 @@ def test_what_does_not_fit_is_refused(name):
     bad[0, 1] = np.nan
     with pytest.raises(ValueError, match=f"{name} got NaN"):
         getattr(f, name)(bad)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_what_a_cast_would_change_is_refused(name):
+    f = svd(slow())
+    B = piece(f.shape, name, 2)
+    update = getattr(f, name)
+    for kind in (complex, str, "datetime64[s]"):
+        with pytest.raises(TypeError, match="real ones"):
+            update(B.astype(kind))
+    with pytest.raises(ValueError, match="masked"):
+        update(np.ma.masked_greater(B, 0.0))
+    with pytest.raises(ValueError, match="infinite"):
+        getattr(svd(slow().astype(np.float32)), name)(B * 1e39)

@@ -56,6 +56,8 @@ def check_shape(shape: Any) -> tuple[int, int]:
 
 def check_indices(name: str, indices: Any, size: int | None) -> IntArray:
     """Whole numbers of at least 0, and below `size` where it is given."""
+    if np.ma.is_masked(indices):
+        raise ValueError(f"{name} has masked entries. Leave such entries out.")
     array = np.asarray(indices)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
@@ -99,6 +101,8 @@ def check_values(values: Any) -> Array:
 
 def check_pairs(pairs: Any) -> tuple[IntArray, IntArray]:
     """Rows and columns of an integer array of shape (n, 2), none negative."""
+    if np.ma.is_masked(pairs):
+        raise ValueError("pairs has masked entries. Leave such pairs out.")
     array = np.asarray(pairs)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(

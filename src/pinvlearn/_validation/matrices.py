@@ -171,13 +171,21 @@ def check_symmetric(K: Matrix) -> Matrix:
 
 def check_kernel_matrix(K: Any) -> int:
     """n of an n × n matrix, which must be finite and symmetric if it is an array."""
+    if not (callable(K) or is_sparse(K)):
+        if np.ma.is_masked(K):
+            raise ValueError("K has masked entries. Fill them first.")
+        K = np.asarray(K)
+    elif callable(K) and not (hasattr(K, "shape") and callable(getattr(K, "diagonal", None))):
+        raise TypeError(
+            f"K of type {type(K).__name__} is called for blocks of entries; it needs a shape and a "
+            "method diagonal() as well."
+        )
     shape = getattr(K, "shape", None)
     if shape is None or len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise ValueError(f"K must be a square matrix with at least one row; its shape is {shape}.")
     if not callable(K):
         if is_sparse(K):
             raise TypeError("K is sparse; give K.toarray().")
-        K = np.asarray(K)
         check_real(K, "K")
         check_finite(K, name="K")
         check_symmetric(K)

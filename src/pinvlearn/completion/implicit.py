@@ -79,6 +79,7 @@ def implicit_als(
     by_row, by_column = (side._replace(values=side.values.astype(np.float32)) for side in sides)
     U = np.zeros((m, rank), dtype=np.float32)
     V = (rng.standard_normal((n, rank)) * (START / np.sqrt(rank))).astype(np.float32)
+    V[np.diff(by_column.starts) == 0] = 0.0  # the solution; steps would leave a direction of it
     losses: list[float] = []
     for _ in range(max_iter):
         improve(by_row, V, alpha, U, threads=threads)

@@ -268,7 +268,9 @@ def lstsq(
             "device and library."
         )
     one = np.ndim(Y) == 1
-    targets = check_matrix(np.asarray(Y, like=home(Y))[:, None] if one else Y, "Y")
+    if one and not np.ma.isMaskedArray(Y):
+        Y = np.asarray(Y, like=home(Y))
+    targets = check_matrix(Y[:, None] if one else Y, "Y")
     if targets.shape[0] != A.shape[0]:
         raise ValueError(
             f"A has {A.shape[0]} rows and Y has {targets.shape[0]}; they must be equal."

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._validation import unmasked
 
-WORDS = {"U": "strings", "i": "integers", "u": "integers", "f": "floats", "b": "truth values"}
+NUMBERS = {"i": "integers", "u": "integers", "f": "floats", "b": "truth values"}
+WORDS = {"U": "strings", "S": "bytes", "M": "dates", "m": "durations", **NUMBERS}
+TIMES: dict[str, tuple[type, str, str]] = {
+    "M": (date, "to_datetime64", "datetime64"),
+    "m": (timedelta, "to_timedelta64", "timedelta64"),
+}
+"""By NumPy's kind: Python's class, pandas' method that keeps nanoseconds, and NumPy's name."""
 
 
 def as_ids(name: str, ids: Any) -> Any:
-    """A 1-D array of ids, none missing: strings or numbers where all are, else objects."""
-    array = np.atleast_1d(np.asarray(ids))
-    if isinstance(ids, list | tuple) and len({type(cell) for cell in ids}) > 1:
-        array = np.empty(len(ids), dtype=object)  # NumPy would turn 7 among strings into "7"
-        array[:] = ids
+    """A 1-D array of ids, none missing: strings, numbers, dates or durations where all are such,
+    else objects."""
+    array = np.atleast_1d(np.asarray(unmasked(ids)))
+    array = array.astype(object) if array.dtype.kind == "T" else array
+    if isinstance(ids, list | tuple):
+        kinds = {type(cell) for cell in ids}
+        # NumPy turns 7 among strings into "7", and integers on both sides of 2^63 into floats.
+        if len(kinds) > 1 or (kinds == {int} and array.dtype.kind == "f"):
+            array = np.empty(len(ids), dtype=object)
+            array[:] = ids
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; give one id for each row.")
     if array.dtype.kind == "O":
@@ -25,8 +38,11 @@ def as_ids(name: str, ids: Any) -> Any:
         if not missing and kinds <= {str, np.str_}:
             array = array.astype(str)
         elif not missing and all(issubclass(kind, int | np.integer) for kind in kinds):
-            array = array.astype(np.int64)
+            array = _as_int64(array)
+        elif not missing:
+            array = _as_times(_as_times(array, "M"), "m")
     else:
+        array = _as_int64(array) if array.dtype.kind == "u" else array
         missing = np.flatnonzero(array != array).tolist()
     if missing:
         raise ValueError(
@@ -34,6 +50,15 @@ def as_ids(name: str, ids: Any) -> Any:
             "rows out."
         )
     return array
+
+
+def _as_int64(array: Any) -> Any:
+    """Whole numbers as signed ones, where these hold them: others would be compared as floats."""
+    try:
+        signed = array.astype(np.int64)
+    except OverflowError:  # of Python's integers, such as those of a UUID
+        return array
+    return signed if array.dtype.kind == "O" or (signed >= 0).all() else array
 
 
 def learned(ids: Any) -> tuple[Any, IntArray]:
@@ -49,11 +74,13 @@ def learned(ids: Any) -> tuple[Any, IntArray]:
 
 def places_of(name: str, known: Any, ids: Any) -> IntArray:
     """The place of each id; -1 for one that is not known."""
+    known, ids = _comparable(known, ids)
     if "O" in (known.dtype.kind, ids.dtype.kind):
         place = {cell: at for at, cell in enumerate(known.tolist())}
         return np.array([place.get(cell, -1) for cell in ids.tolist()], dtype=np.int64)
-    if (known.dtype.kind == "U") != (ids.dtype.kind == "U") and len(ids):
-        mine, theirs = (WORDS.get(array.dtype.kind, "others") for array in (ids, known))
+    kinds = [array.dtype.kind for array in (ids, known)]
+    if len({"numbers" if kind in NUMBERS else kind for kind in kinds}) > 1 and len(ids):
+        mine, theirs = (WORDS.get(kind, "others") for kind in kinds)
         raise ValueError(f"{name} are {mine}, and were {theirs} in fit; give them as they were.")
     # Ids that came later stand at the end.
     order = None if np.all(known[:-1] <= known[1:]) else np.argsort(known)
@@ -61,6 +88,36 @@ def places_of(name: str, known: Any, ids: Any) -> IntArray:
     at = at if order is None else order[at]
     found = known[at] == ids if len(known) else np.zeros(len(ids), dtype=bool)
     return np.where(found, at, -1)
+
+
+def joined(known: Any, new: Any) -> Any:
+    """Known ids and new ones behind them, none of which changes."""
+    known, new = _comparable(known, new)
+    if known.dtype.kind != new.dtype.kind:
+        known, new = known.astype(object), new.astype(object)
+    return np.concatenate([known, new])
+
+
+def _comparable(known: Any, ids: Any) -> tuple[Any, Any]:
+    """Both as arrays whose equal ids are equal to NumPy, or to Python where one is of objects."""
+    kinds = known.dtype.kind, ids.dtype.kind
+    if set(kinds) == {"i", "u"}:  # NumPy would compare floats
+        return known.astype(object), ids.astype(object)
+    for kind in TIMES:
+        if set(kinds) == {"O", kind}:  # whose cells Python may take for counts of nanoseconds
+            known, ids = (_as_times(part, kind) for part in (known, ids))
+    return known, ids
+
+
+def _as_times(ids: Any, kind: str) -> Any:
+    """Dates or durations of Python and pandas as NumPy's, where all are such; no zones of time."""
+    of_python, of_pandas, of_numpy = TIMES[kind]
+    if ids.dtype.kind != "O" or not all(
+        isinstance(cell, of_python) and getattr(cell, "tzinfo", None) is None for cell in ids
+    ):
+        return ids
+    cells = [getattr(cell, of_pandas)() if hasattr(cell, of_pandas) else cell for cell in ids]
+    return np.array(cells, dtype=of_numpy)
 
 
 def with_counts(users: Any, items: Any) -> tuple[Any, Any, Any]:

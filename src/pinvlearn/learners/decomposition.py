@@ -245,11 +245,17 @@ class FastPCA(Decomposition):
         gains = self._gains
         used, log_volume = np.count_nonzero(gains), -np.log(gains[gains > 0.0]).sum()
         with np.errstate(over="ignore", invalid="ignore"):
-            projected: Array = X @ V.T - mean @ V.T
+            if is_sparse(X):
+                projected: Array = X @ V.T - mean @ V.T
+                outside = _squared_distances(X, mean) - (projected**2).sum(axis=1)
+            else:
+                rows = X - mean
+                projected = rows @ V.T
+                rows -= projected @ V  # no difference of squares, which loses what is small
+                outside = np.einsum("ij,ij->i", rows, rows)
             distance = projected**2 @ moved_to(gains, X)
             if self.noise_variance_ > 0.0:
                 left = self.n_features_in_ - len(gains)
-                outside = _squared_distances(X, mean) - (projected**2).sum(axis=1)
                 distance += outside.clip(min=0.0) / self.noise_variance_
                 used, log_volume = used + left, log_volume + left * np.log(self.noise_variance_)
             likelihood: Array = -0.5 * (distance + used * np.log(2.0 * np.pi) + log_volume)
@@ -339,7 +345,6 @@ class FastPCA(Decomposition):
         k, shares = len(axes.s), axes.shares
         rest = min(n, p) - k
         variances = self._variances(axes.s.astype(np.float64) / np.sqrt(spread))
-        left = (axes.norm / np.sqrt(spread)) ** 2 * max(1.0 - float(shares.sum()), 0.0)
         self._place(
             axes.Vt,
             components_=axes.Vt,
@@ -349,7 +354,7 @@ class FastPCA(Decomposition):
             mean_=mean,
         )
         self.n_components_ = k
-        self.noise_variance_ = left / rest if rest else 0.0
+        self.noise_variance_ = (axes.rest / np.sqrt(spread)) ** 2 / rest if rest else 0.0
         self.report_ = axes.report
 
 
@@ -509,11 +514,8 @@ class FastTruncatedSVD(Decomposition):
 
 
 def _squared_distances(X: Matrix, mean: Array) -> Array:
-    """‖x - mean‖² of each row."""
-    if is_sparse(X):
-        X = X.astype(np.float64, copy=False)
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        distances: Array = squares - 2.0 * (X @ mean) + mean @ mean
-        return distances
-    rows = X - mean
-    return np.einsum("ij,ij->i", rows, rows)
+    """‖x - mean‖² of each row of a sparse array."""
+    X = X.astype(np.float64, copy=False)
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    distances: Array = squares - 2.0 * (X @ mean) + mean @ mean
+    return distances

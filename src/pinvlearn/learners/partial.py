@@ -43,6 +43,7 @@ from pinvlearn.learners._following import Followed, followed
 from pinvlearn.learners._ids import (
     as_ids,
     counted,
+    joined,
     known_places,
     learned,
     places_of,
@@ -50,6 +51,7 @@ from pinvlearn.learners._ids import (
     with_counts,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
+from pinvlearn.linalg.ranking import top_columns
 from pinvlearn.linalg.report import Report, Stopwatch
 
 FEEDBACK = ("explicit", "implicit")
@@ -331,8 +333,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             users, items, ratings = with_counts(users, items)
         elif items is None:
             raise ValueError("give users, items and ratings, or pairs and the value of each.")
-        if ratings is None and (pairs := np.asarray(users)).dtype.kind in "iufb":
-            rows, cols = check_pairs(pairs)
+        if ratings is None and np.asarray(users).dtype.kind in "iufb":
+            rows, cols = check_pairs(users)
             values, count = check_values(items), len(rows)
             if clicks:
                 check_lengths(rows, cols, values)
@@ -459,7 +461,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
                 return check_pairs(users)
             users, items = np.atleast_1d(users), np.atleast_1d(items)
             check_lengths(users, items, users)
-            return check_pairs(np.column_stack([users, items]))
+            return check_indices("users", users, None), check_indices("items", items, None)
         users, items, _ = triplets(users, items, None) if items is None else (users, items, None)
         users, items = as_ids("users", users), as_ids("items", items)
         check_lengths(users, items, users)
@@ -567,7 +569,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         items : array of shape (n,)
             Ids of items that the model knows; or, after pairs, the value of each.
         ratings : array of shape (n,), optional
-            The value of each user and item; it replaces an older one, and counts are added to it.
+            The value of each user and item, of ids that repeat their mean; it replaces an older
+            one, and counts are added to it.
 
         Returns
         -------
@@ -591,9 +594,11 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             new, codes = learned(users[rows < 0])
             rows = rows.copy()
             rows[rows < 0] = m + codes
-            ids, count = np.concatenate([ids, new]), m + len(new)
+            ids, count = joined(ids, new), m + len(new)
         if clicks:
             rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
+        elif ids is not None:
+            rows, cols, values = merged(rows, cols, check_values(values), n)
         rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
         known = self._with_entries(rows, cols, values, count)
         changed = np.union1d(rows, np.arange(m, count))
@@ -656,11 +661,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
 def _best(values: Array, ids: IntArray, scores: Array) -> None:
     """Write the largest finite entries of each row, in falling order, ties by index."""
     n = min(ids.shape[1], values.shape[1])
-    top = np.argpartition(-values, n - 1, axis=1)[:, :n]
-    top.sort(axis=1)
+    top = top_columns(values, n)
     found = np.take_along_axis(values, top, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    top, found = np.take_along_axis(top, order, axis=1), np.take_along_axis(found, order, axis=1)
     there = np.isfinite(found)
     ids[:, :n] = np.where(there, top, -1)
     scores[:, :n] = np.where(there, found, np.nan)

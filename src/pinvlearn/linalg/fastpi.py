@@ -22,6 +22,7 @@ from pinvlearn._core.arrays import Array, Matrix, transposed
 from pinvlearn._core.products import gram, product
 from pinvlearn.linalg.dense import gram_svd
 from pinvlearn.linalg.frpca import frpca
+from pinvlearn.linalg.orthonormal import complete
 from pinvlearn.linalg.reorder import Reordering, hub_spoke
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed
@@ -101,6 +102,10 @@ def fastpi(
         Vt = np.empty((k, n))
         Vt[:, np.append(spoke_columns, hub_columns)] = bordered.spread(g.Vt.T).T
     how = "frPCA" if g.report.method == "frpca" else "exactly"
+    if k < r:  # the blocks have no more directions
+        missing = np.zeros(r - k)
+        g = SVD(complete(g.U, r), np.append(g.s, missing), g.Vt, g.report)
+        Vt = complete(Vt.T, r).T
     reason = (
         f"{len(order.blocks)} blocks, {order.m2} hub rows and {order.n2} hub columns; "
         f"columns added {how}"

@@ -26,6 +26,8 @@ from pinvlearn._core.arrays import (
     device_rows,
     drawn_by,
     f_ordered,
+    power_of_two_scale,
+    scaled,
     slices,
     squared_norm,
 )
@@ -42,6 +44,7 @@ from pinvlearn._core.products import SHARED_WORK, TILES
 from pinvlearn._core.threads import share_out, spans
 from pinvlearn.linalg.orthonormal import thin_qr
 from pinvlearn.linalg.report import Report
+from pinvlearn.linalg.svd import formed
 
 NEGLIGIBLE = 1e-10
 """A pivot whose remaining diagonal is below this part of the largest entry is not taken: dividing
@@ -54,6 +57,10 @@ INDEFINITE = 1e-7
 ROUNDING = 100.0
 """What is negligible is at least so many eps of the numbers that K is made of, and what cannot be
 rounding ten times that: products in single precision leave some of it."""
+
+CONTRADICTION = 1e-2
+"""Part of the largest entry by which an entry asked for may differ from the diagonal: more than
+rounding of distances does to kernels of them."""
 
 MAX_BLOCK, TILE = 256, 1024
 """Pivots added at a time, and rows of K evaluated at a time for them."""
@@ -89,6 +96,9 @@ class LowRankPSD:
     def shape(self) -> tuple[int, int]:
         """n × n."""
         return len(self.F), len(self.F)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return formed(self, dtype, copy)
 
     def __matmul__(self, X: Array) -> Array:
         product: Array = self.F @ (self.F.T @ X)
@@ -226,7 +236,23 @@ class Pivots:
         """The drawn rows' block of K - FFᵀ, on the host: pivots are taken from it one by one."""
         of_drawn, block = self._Ft[: len(self.pivots), drawn], self.K(drawn, drawn)
         block = np.asarray(block, dtype=np.float64, like=home(block))
+        self._check_block(to_host(block), drawn)
         return to_host(block - of_drawn.T @ of_drawn)
+
+    def _check_block(self, block: Array, drawn: IntArray) -> None:
+        """A user's matrix may contradict itself: pivots would be drawn and refused for ever."""
+        if block.shape != (len(drawn), len(drawn)):
+            raise ValueError(
+                f"K(rows, columns) gave the shape {block.shape} for {len(drawn)} rows and columns."
+            )
+        whole = to_host(self._whole[drawn])
+        far = ~(np.abs(np.diagonal(block) - whole) <= CONTRADICTION * self._largest)
+        if far.any():
+            at = int(np.argmax(far))
+            raise ValueError(
+                f"the entry of K at row and column {drawn[at]} is {block[at, at]:.6g}, and "
+                f"{whole[at]:.6g} in its diagonal."
+            )
 
     def _by_size(self, drawn: IntArray) -> IntArray:
         """A uniform block, largest remaining entry first, without what those leave negligible.
@@ -247,6 +273,8 @@ class Pivots:
         for i in range(len(drawn)):
             if block.left[i] > asked[i]:
                 block.take(i)
+        if not block.kept:  # rounding alone told it from nothing, and would do so again
+            self.diagonal[drawn[:1]] = 0.0
         return drawn[block.kept]
 
     def _add(self, chosen: IntArray) -> None:
@@ -272,6 +300,8 @@ class Pivots:
 
     def _check_definite(self) -> None:
         least = float(self.diagonal.min(initial=0.0))
+        if not np.isfinite(least):
+            raise ValueError("The kernel matrix has NaN or infinity among its entries.")
         if least < -self._indefinite * self._largest or (least < 0.0 and self._largest == 0.0):
             raise np.linalg.LinAlgError(
                 "The matrix is not positive semidefinite: what is left of its diagonal falls to "
@@ -365,6 +395,8 @@ def randomized_psd(
     width = min(rank + n_oversamples, n)
     eps = precision(K)
     K = K.astype(np.float64, copy=False)
+    scale = power_of_two_scale(K)
+    K = scaled(K, scale)
     Q, _ = thin_qr(f_ordered((rng.standard_normal((width, n)) @ K).T))
     Q, _ = thin_qr(Q)
     T = to_host(Q.T @ (K @ Q))
@@ -372,7 +404,8 @@ def randomized_psd(
     values, W = values[::-1], W[:, ::-1]
     if values[-1] < -np.sqrt(eps) * max(values[0], 1e-300):
         raise np.linalg.LinAlgError(
-            f"The matrix is not positive semidefinite: it has an eigenvalue below {values[-1]:.3g}."
+            "The matrix is not positive semidefinite: it has an eigenvalue below "
+            f"{values[-1] / scale:.3g}."
         )
     keep = values > max(NEGLIGIBLE, ROUNDING * eps) * max(values[0], 0.0)
     D, U = values[keep], Q @ W[:, keep]
@@ -382,6 +415,9 @@ def randomized_psd(
     error = max(np.sqrt(max(whole - float(D @ D), 0.0)), floor)
     tail = np.sqrt(max(whole - float(D[:rank] @ D[:rank]), 0.0))
     bound = np.sqrt(1.0 + rank / max(n_oversamples - 1, 1)) * max(tail, floor)
+    trace_error = max(float(np.trace(K) - D.sum()), 0.0)
+    D = D / scale
+    error, floor, bound, trace_error = (x / scale for x in (error, floor, bound, trace_error))
     report = Report(
         "randomized",
         f"{width} samples for rank {rank}",
@@ -392,7 +428,6 @@ def randomized_psd(
             f"Theorem 3.1 {bound:.4g}",
         ),
     )
-    trace_error = max(float(np.trace(K) - D.sum()), 0.0)
     return LowRankPSD(U * np.sqrt(D), None, trace_error, report), U, D
 
 

@@ -25,6 +25,7 @@ from pinvlearn._core.progress import told
 from pinvlearn.linalg.costs import krylov_flops, krylov_width
 from pinvlearn.linalg.dense import rotated
 from pinvlearn.linalg.orthonormal import (
+    EXHAUSTED,
     column_norms,
     complete,
     extend_basis,
@@ -40,6 +41,10 @@ SETTLED = 1e-3
 
 θ is a Ritz value of AᵀA, θ_k the smallest wanted; r²/θ estimates how much θ would still grow.  The
 measured excess of the Frobenius error over the optimal one is in benchmarks/results."""
+
+CROWDED = 1e-2
+"""Ritz values of AᵀA that differ by less than this part count as equal.  A space finds no more of
+equal values than its blocks have columns: where that many are equal there may be others."""
 
 MAX_STEPS = 50
 """Bound on the Krylov steps; a matrix with no decay at all reaches it, and the report says so."""
@@ -65,7 +70,8 @@ def block_krylov(
     Deviations
     ----------
     The space is that of AᵀA on the shorter side, built with full re-orthogonalisation; the number
-    of steps follows the Ritz values unless `n_power` gives it.
+    of steps follows the Ritz values unless `n_power` gives it.  Where a block's worth of them are
+    equal another random block joins the space.
     """
     if A.shape[0] < A.shape[1]:
         return block_krylov(A.T, rank, n_power=n_power, rng=rng).T
@@ -189,10 +195,17 @@ class Space:
 def krylov_space(
     normal: NormalProduct, start: Array, rank: int, most: int, enough: Settled | None
 ) -> Space:
-    """At most `most` blocks from `start`, until `enough` says so; None asks for all of them."""
+    """At most `most` blocks from `start`, until `enough` says so; None asks for all of them.
+
+    Of equal values blocks of w columns find w, however many there are.  Where w of the wanted ones
+    are equal, w random columns are added, and go as many steps as there were before them.  So they
+    are where the space is used up before it holds as many directions as are wanted: beside a value
+    that dwarfs the others rounding hides these in all that comes of the first block.
+    """
     basis = _orthonormal(start)
-    n = basis.shape[0]
+    n, width = basis.shape
     T: Array = np.zeros((0, 0))
+    told_apart, look = width, 1  # how many equal values are found, and from which step on
     for step in range(1, most + 1):
         last = basis[:, len(T) :]
         Z = normal(last)
@@ -201,18 +214,43 @@ def krylov_space(
         T, R, norms = _bordered(T, to_host(C)), to_host(R), to_host(norms)
         told("iteration", step, most)
         found = min(independent(R, norms), n - basis.shape[1])
+        grown = [basis, Q_new[:, :found]]
         done = found == 0 or step == most
-        settled = found == 0 or enough is None
-        if done or (enough is not None and len(T) >= rank):
+        if done or (enough is not None and len(T) >= rank and step >= look):
             wanted = min(rank, len(T))
             values, X = leading_eigen(T, wanted)
             values, X = values[wanted - 1 :: -1], X[:, wanted - 1 :: -1]
             residuals = column_norms(R @ X[-last.shape[1] :])
-            settled = settled or (enough is not None and enough(values, residuals))
-        if done or (enough is not None and len(T) >= rank and settled):
-            break
-        basis = f_ordered(np.hstack([basis, Q_new[:, :found]]))
+            settled = found == 0 or enough is None or enough(values, residuals)
+            others = rank > told_apart and basis.shape[1] < n  # which this space may not find
+            lacking = others and (len(T) < rank or _crowded(to_host(values), told_apart))
+            if step == most or (settled and not lacking):
+                settled = settled and not lacking
+                break
+            if settled:
+                grown.append(_others(np.hstack(grown), width, step))
+                told_apart, look = told_apart + grown[-1].shape[1], 2 * step
+        basis = f_ordered(np.hstack(grown))
     return Space(basis, X[:, ::-1], normal.images, step, settled)
+
+
+def _crowded(values: Array, count: int) -> bool:
+    """Whether so many of the values, in rising order, are equal and not zero."""
+    if len(values) < count:
+        return False
+    high, low = values[count - 1 :], values[: len(values) - count + 1]
+    rounding = EXHAUSTED * float(np.finfo(values.dtype).eps) * max(float(values[-1]), 0.0)
+    return bool(np.any((high > rounding) & (high - low <= CROWDED * high)))
+
+
+def _others(Q: Array, count: int, seed: int) -> Array:
+    """Orthonormal columns beside those of Q, as many as there is room for, from a fixed stream."""
+    n = Q.shape[0]
+    count = min(count, n - Q.shape[1])
+    if not count:
+        return Q[:, :0]
+    columns = np.random.default_rng([seed, Q.shape[1]]).standard_normal((count, n)).T
+    return extend_basis(f_ordered(Q), moved_to(columns.astype(Q.dtype), Q))[0]
 
 
 def _bordered(T: Array, C: Array) -> Array:

@@ -28,7 +28,7 @@ from pinvlearn._core.arrays import (
     scaled,
     squared_norm,
 )
-from pinvlearn._core.device import home, moved_to
+from pinvlearn._core.device import home, moved_to, to_host
 from pinvlearn._core.factoring import svd, triangle_of
 from pinvlearn._core.products import SHARED_WORK, SINGLE_ROWS, gram, single_products, times
 from pinvlearn._core.threads import as_worker
@@ -84,12 +84,16 @@ class Axes:
     norm : float
         ‖A‖_F, whose square the kept components hold Σ s² of.
     report : Report
+    left_out : float or None
+        √Σ s² of all other axes, where these were found too: a difference of squares tells nothing
+        of what is below √eps·‖A‖_F.
     """
 
     s: Array
     Vt: Array
     norm: float
     report: Report
+    left_out: float | None = None
 
     @property
     def shares(self) -> Array:
@@ -99,7 +103,18 @@ class Axes:
 
     def keep(self, k: int) -> Axes:
         """The first k axes, in memory of their own."""
-        return replace(self, s=self.s[:k].copy(), Vt=self.Vt[:k].copy())
+        left_out = self.left_out
+        if left_out is not None:  # no square, which might overflow
+            others = to_host(self.s[k:]).astype(np.float64)
+            left_out = float(np.hypot.reduce(others, initial=left_out))
+        return replace(self, s=self.s[:k].copy(), Vt=self.Vt[:k].copy(), left_out=left_out)
+
+    @property
+    def rest(self) -> float:
+        """Norm of what the axes do not hold."""
+        if self.left_out is not None:
+            return self.left_out
+        return self.norm * float(np.sqrt(max(1.0 - float(self.shares.sum()), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +265,8 @@ def principal_axes(
             n_power=n_power,
             rng=rng,
         )
-        return replace(axes, s=axes.s / scale, norm=axes.norm / scale)
+        left_out = None if axes.left_out is None else axes.left_out / scale
+        return replace(axes, s=axes.s / scale, norm=axes.norm / scale, left_out=left_out)
     if rank == 0:
         report = Report(solver, "no component was asked for", passes=1)
         found = SVD(np.empty((0, 0)), np.empty(0), np.empty((0, A.shape[1])), report)
@@ -263,23 +279,32 @@ def principal_axes(
     else:
         stop = None if stop is None else absolute(stop, A, rng)
         found = DECOMPOSITIONS[solver](
-            A, rank, stop=stop, n_oversamples=n_oversamples, n_power=n_power, rng=rng
+            A,
+            None if solver == "exact" else rank,
+            stop=stop,
+            n_oversamples=n_oversamples,
+            n_power=n_power,
+            rng=rng,
         )
         if solver != "exact" and not (solver == "block-krylov" and tall):
             found = _aligned(A, found)
     details = found.report
     report = replace(details, reason=f"{reason}; {details.reason}", seconds=watch | details.seconds)
     found = sign_fixed(found.U[:0], found.s, found.Vt, report)
-    return Axes(found.s, found.Vt, float(np.sqrt(total)), report)
+    axes = Axes(found.s, found.Vt, float(np.sqrt(total)), report)
+    if solver == "exact" and found.rank == min(A.shape):
+        axes = replace(axes, left_out=0.0).keep(found.rank if rank is None else rank)
+    return axes
 
 
 def likely_rank(variance: Array, n: int) -> int:
     """The number of components of the largest evidence [Minka00] among 1 … p - 1.
 
-    Variances below 1e-15 cannot be components, as in scikit-learn.
+    Variances below 1e-15 of the largest cannot be components (below 1e-15, in scikit-learn).
     """
     p, tiny = len(variance), 1e-15
     spectrum = variance.astype(np.float64)
+    spectrum /= max(float(spectrum.max(initial=0.0)), np.finfo(np.float64).tiny)
     evidence = np.full(p, -np.inf)
     index = np.arange(p)
     for k in range(1, p):

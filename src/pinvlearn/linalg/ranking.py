@@ -16,7 +16,7 @@ def top_columns(scores: Array, k: int, *, overwrite: bool = False) -> IntArray:
 
     A few searches per row, or one partition and a sort of k entries.  A partition picks any of
     the equal scores at its border, so rows where that happens are sorted whole.  To `overwrite`
-    the scores saves a copy of them.
+    the scores saves a copy of them.  Columns that are not to be found may score -inf.
     """
     k = min(k, scores.shape[1])
     if k <= FEW:
@@ -38,8 +38,14 @@ def _one_by_one(rest: Array, k: int) -> IntArray:
     top = np.empty((len(rest), k), dtype=np.intp)
     for place in range(k):
         top[:, place] = rest.argmax(axis=1)  # the first of equal ones
+        last = rest[rows, top[:, place]]
         if place < k - 1:
             rest[rows, top[:, place]] = -np.inf
+    for row in np.flatnonzero(last == -np.inf):  # has fewer scores, and found some of them twice
+        own, first = np.unique(top[row], return_index=True)
+        own = own[np.argsort(first)]
+        others = np.setdiff1d(np.arange(rest.shape[1]), own)
+        top[row] = np.append(own, others)[:k]
     return top
 
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._core.arrays import (
+    Array,
+    Matrix,
+    is_sparse,
+    max_abs,
+    power_of_two_scale,
+    scaled,
+    to_dense,
+)
+from pinvlearn._core.checks import number
 from pinvlearn._core.device import as_given, fields_of, home, is_device, on_device
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.threads import one_blas_thread
@@ -132,6 +142,11 @@ class SVD:
         return self.U.shape[0], self.Vt.shape[1]
 
     @property
+    def ndim(self) -> int:
+        """2: SciPy's matrices ask for it before they multiply."""
+        return 2
+
+    @property
     def T(self) -> SVD:
         """The decomposition of the transpose, signs set for its own right vectors."""
         U, s, Vt = on_device(self.U), on_device(self.s), on_device(self.Vt)
@@ -153,11 +168,17 @@ class SVD:
         Returns
         -------
         SVD
-            Views of the first k components.
+            Views of the first k components; the report says what was cut off.
         """
-        if not 0 <= k <= self.rank:
-            raise ValueError(f"k={k}: this decomposition can be cut to 0 … {self.rank} components.")
-        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], self.report)
+        if isinstance(k, bool) or not isinstance(k, Integral) or not 0 <= int(k) <= self.rank:
+            raise ValueError(
+                f"k={k!r}: this decomposition can be cut to 0 … {self.rank} components."
+            )
+        report = self.report
+        if k < self.rank:  # what was said of the error is no longer so
+            cut = f"cut to {k} of {self.rank} components, up to a value of {float(self.s[k]):.3g}"
+            report = replace(report, error=None).with_notes(cut)
+        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], report)
 
     def value(self, i: int, j: int) -> float:
         """One entry of U diag(s) Vt.
@@ -187,7 +208,7 @@ class SVD:
         return product if is_device(self.U) else as_given(product)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return _formed(self, dtype, copy)
+        return formed(self, dtype, copy)
 
     def __matmul__(self, X: Matrix) -> Array:
         return apply_factors(self.U, self.s, self.Vt, X)
@@ -211,13 +232,17 @@ class SVD:
         PseudoInverse
             An operator of shape (n, m).
         """
-        if not (np.isfinite(alpha) and alpha >= 0.0):
-            raise ValueError(f"alpha={alpha!r} must be a finite number of at least 0.")
-        if rcond is not None and not 0.0 <= rcond < 1.0:
+        alpha = number("alpha", alpha, least=0.0)
+        if rcond is not None and not number("rcond", rcond, least=0.0) < 1.0:
             raise ValueError(f"rcond={rcond!r} must lie in [0, 1).")
         U, s, Vt = on_device(self.U), on_device(self.s), on_device(self.Vt)
         if gain is not None:
             g = np.asarray(on_device(gain(self.s)), dtype=s.dtype, like=home(s))
+            if g.shape != s.shape:
+                raise ValueError(
+                    f"gain gave an array of shape {g.shape} for {len(s)} singular values; it must "
+                    "give one number for each."
+                )
         elif alpha > 0.0:
             g = ridge_gain(s, alpha)
         else:
@@ -255,16 +280,19 @@ class SVD:
             Of at most k + b components.
         """
         rows = _as_block(B, (None, self.shape[1]), self.s.dtype, "append_rows")
+        size = max(max_abs(rows), float(self.s.max(initial=0.0)))
+        scale = power_of_two_scale(rows, size)  # so that no square overflows, nor vanishes
+        rows = scaled(rows, scale)
         inside, outside, directions = _split(rows, self.Vt.T)
         k, b = self.rank, len(rows)
         core = np.zeros((k + b, k + directions.shape[1]), dtype=rows.dtype)
-        core[:k, :k] = np.diag(self.s)
+        core[:k, :k] = np.diag(scaled(self.s, scale))
         core[k:, :k], core[k:, k:] = inside, outside
         W, s, Zt = scipy.linalg.svd(core, full_matrices=False)
         U = np.vstack([self.U @ W[:k], W[k:]])
         Vt = Zt @ np.vstack([self.Vt, directions.T])
         report = Report("append", f"updated with {b} rows", error=self.report.error)
-        return sign_fixed(U, s, Vt, report)
+        return sign_fixed(U, s / s.dtype.type(scale), Vt, report)
 
     def append_columns(self, B: Matrix) -> SVD:
         """The decomposition of [A, B] for further columns B; see `append_rows`, [JS20] Eq. (3).
@@ -326,13 +354,18 @@ class PseudoInverse:
         return int(np.count_nonzero(on_device(self.gains)))
 
     @property
+    def ndim(self) -> int:
+        """2: SciPy's matrices ask for it before they multiply."""
+        return 2
+
+    @property
     def T(self) -> PseudoInverse:
         """The transposed operator."""
         V, gains, Ut = on_device(self.V), on_device(self.gains), on_device(self.Ut)
         return _alike(PseudoInverse(Ut.T, gains, V.T, self.report), self.V)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return _formed(self, dtype, copy)
+        return formed(self, dtype, copy)
 
     def __matmul__(self, Y: Matrix) -> Array:
         return apply_factors(self.V, self.gains, self.Ut, Y)
@@ -349,7 +382,7 @@ class PseudoInverse:
         return product if is_device(self.V) else as_given(product)
 
 
-def _formed(operator: SVD | PseudoInverse, dtype: Any, copy: bool | None) -> Array:
+def formed(operator: Any, dtype: Any, copy: bool | None) -> Array:
     """What NumPy's functions get, which would else take the operator for a single object."""
     if copy is False:
         raise ValueError("the product of the factors is formed; it cannot be had without a copy.")
@@ -368,11 +401,12 @@ def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
         product = left @ ((middle if X.ndim == 1 else middle[:, None]) * (right @ on_device(X)))
         return product if is_device(X) else as_given(product)
     check_sparse(X)
+    _refuse_masked(X, "what is multiplied")
     X = X if is_sparse(X) else np.asarray(X)
-    if not X.ndim or X.shape[0] != right.shape[1]:
+    if X.ndim not in (1, 2) or X.shape[0] != right.shape[1]:
         raise ValueError(
             f"An operator of shape {(left.shape[0], right.shape[1])} cannot multiply an array of "
-            f"shape {X.shape}: it needs {right.shape[1]} rows."
+            f"shape {X.shape}: it needs {right.shape[1]} rows, in one or two dimensions."
         )
     if X.ndim == 1:
         vector: Array = left @ (middle * (right @ X))
@@ -424,7 +458,12 @@ def _signs(V: Array) -> Array | None:
 
 def _as_block(B: Matrix, shape: tuple[int | None, int | None], dtype: Any, name: str) -> Array:
     check_sparse(B, "B")
-    block = np.asarray(to_dense(B), dtype=dtype)
+    _refuse_masked(B, "B")
+    block = np.asarray(to_dense(B))
+    if block.dtype.kind not in "fiubO":
+        raise TypeError(f"{name} got numbers of type {block.dtype}; real ones are needed.")
+    with np.errstate(over="ignore"):  # beyond single precision they are infinite
+        block = block.astype(dtype)
     fits = block.ndim == 2 and all(w in (None, g) for w, g in zip(shape, block.shape, strict=True))
     if not fits:
         need = " × ".join("any" if w is None else str(w) for w in shape)
@@ -432,6 +471,12 @@ def _as_block(B: Matrix, shape: tuple[int | None, int | None], dtype: Any, name:
     if not np.isfinite(block).all():
         raise ValueError(f"{name} got NaN or infinite values; remove or impute them first.")
     return block
+
+
+def _refuse_masked(X: Any, name: str) -> None:
+    """NumPy's conversions would take what is behind the mask."""
+    if np.ma.is_masked(X):
+        raise ValueError(f"{name} has masked entries. Fill them first.")
 
 
 def _split(rows: Array, V: Array) -> tuple[Array, Array, Array]:

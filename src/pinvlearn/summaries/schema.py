@@ -108,6 +108,11 @@ class Schema:
         Schema
             With all of them, sorted.
         """
+        if self.task != "classes":
+            raise ValueError(
+                "classes= names those of a classifier with one class for each row, and these "
+                "targets are none. Weights of rows are sample_weight=."
+            )
         classes = as_classes(classes)
         if not len(classes) or np.array_equal(self.classes, classes):
             return self
