@@ -370,6 +370,54 @@ def test_blocks_and_parts_give_what_the_whole_gives():
     np.testing.assert_array_equal(parts.transform(table), whole)
 
 
+def gaps_first() -> pd.DataFrame:
+    """Columns of every kind without any value in the first thirty rows."""
+    rng = np.random.default_rng(1)
+    table = frame(120).assign(
+        code=rng.choice(["1", "2", "3"], 120),
+        size=rng.standard_normal(120),
+        lasted=pd.to_timedelta(rng.integers(1, 90, 120), unit="h"),
+        never=None,
+    )
+    table.loc[:29, ["city", "since", "code", "size", "lasted"]] = None
+    return table
+
+
+def test_what_a_column_holds_is_told_by_the_first_block_with_a_value_in_it():
+    table = gaps_first()
+    blocks = [table.iloc[start : start + 15].copy() for start in range(0, 120, 15)]
+    for block in blocks[:2]:  # as programs read cells that are all empty
+        block[["city", "since", "code", "lasted", "never"]] = np.nan
+    expected = TabularInputs().fit(table)
+    for n_jobs in (1, 3):
+        inputs = TabularInputs().fit_blocks(iter(blocks), n_jobs=n_jobs)
+        assert inputs.kinds_ == expected.kinds_
+        assert inputs.dropped_ == expected.dropped_
+        np.testing.assert_array_equal(inputs.transform(table), expected.transform(table))
+    parts = TabularInputs()
+    for block in blocks:
+        parts.partial_fit(block)
+    assert parts.kinds_ == expected.kinds_
+    np.testing.assert_array_equal(parts.transform(table), expected.transform(table))
+
+
+def test_blocks_that_disagree_on_a_column_without_a_value_at_first_are_refused_by_name():
+    first = pd.DataFrame({"x": [1.0, 2.0, 3.0], "mixed": [None] * 3})
+    blocks = [first, first.assign(mixed=[4, 5, 6]), first.assign(mixed=["a", "b", "b"])]
+    with pytest.raises(ValueError, match="'mixed' holds numbers in one block and levels in anoth"):
+        TabularInputs().fit_blocks(blocks)
+    dates = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"])
+    with pytest.raises(ValueError, match="'mixed' holds dates in one block and levels in anoth"):
+        TabularInputs().fit_blocks([first, first.assign(mixed=dates), blocks[2]])
+
+
+def test_a_column_of_numbers_may_later_be_gaps_of_any_type():
+    inputs = TabularInputs().fit(pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [3.0, 1.0, 2.0]}))
+    later = pd.DataFrame({"x": pd.to_datetime([None, None]), "y": [1.0, 2.0]})
+    filled = later.assign(x=np.nan)
+    np.testing.assert_array_equal(inputs.transform(later), inputs.transform(filled))
+
+
 def test_many_different_values_are_sketched_within_the_stated_error():
     column = np.random.default_rng(0).standard_normal((20_000, 1))
     blocks = [column[start : start + 2500] for start in range(0, 20_000, 2500)]

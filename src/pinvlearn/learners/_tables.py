@@ -14,7 +14,7 @@ import narwhals
 import numpy as np
 
 from pinvlearn._core.arrays import Array
-from pinvlearn.features.columns import Column, Levels, Numbers
+from pinvlearn.features.columns import NOTHING, Column, Levels, Numbers
 
 NUMBER, LEVEL, DATE, DURATION = "number", "level", "date", "duration"
 """What a column of a table holds."""
@@ -108,10 +108,15 @@ def _is_gap(value: Any) -> bool:
 
 
 def kind_of(column: RawColumn, categorical: bool) -> str:
-    """What a column holds, judged by its type and, where that says nothing, by its values."""
+    """What a column holds, judged by its type and, where that says nothing, by its values.
+
+    `NOTHING` where it has neither: a float is how many a program stores a column of gaps.
+    """
     if column.category or categorical:
         return LEVEL
     code = column.values.dtype.kind
+    if code in "fOU" and column.missing.all():
+        return NOTHING
     if code in "iuf":
         return NUMBER
     if code in "mM":
@@ -122,7 +127,7 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
     if code == "U":  # of an array, in which one text makes texts of all numbers
         return NUMBER if _are_numbers(known) else LEVEL
     if code == "O":
-        if len(known) == 0 or all(map(_is_number, known)):
+        if all(map(_is_number, known)):
             return NUMBER
         if all(isinstance(value, datetime.date) or _is_period(value) for value in known):
             return DATE
@@ -166,6 +171,8 @@ def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str | None]) -> list[Co
             continue
         if kind == LEVEL:
             made.append(Levels(column.name, source, _texts(column), column.missing))
+        elif kind == NOTHING:
+            made.append(Numbers(column.name, source, np.full(len(column), np.nan)))
         elif kind == NUMBER:
             values = _floats(column)
             _check_no_infinity(column.name, values)
@@ -182,7 +189,7 @@ def _floats(column: RawColumn) -> Array:
     values = np.full(len(column), np.nan)
     known = column.values[~column.missing]
     try:
-        if known.dtype.kind in "mM":  # NumPy would count ticks
+        if known.dtype.kind in "mM" and len(known):  # NumPy would count ticks
             raise TypeError
         values[~column.missing] = known.astype(np.float64)
     except OverflowError as error:
