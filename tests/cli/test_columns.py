@@ -187,6 +187,18 @@ def test_a_row_is_predicted_alike_whatever_else_its_file_holds(levels) -> None:
             assert "not seen" not in result.stderr
 
 
+def test_numbers_for_truth_values_are_no_unseen_levels() -> None:
+    rows = [f"{i % 7},{['True', 'False', ''][i % 3]},{i % 7 + 5.5 * (i % 3)}\n" for i in range(60)]
+    Path("t.csv").write_text("a,flag,y\n" + "".join(rows), encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", "t.csv", "-q").stdout
+    text = Path("t.csv").read_text(encoding="utf-8").replace("True", "1").replace("False", "0")
+    Path("new.csv").write_text(text, encoding="utf-8")
+    result = ok("predict", "model.skops", "new.csv")
+    assert result.stdout == expected
+    assert "not seen" not in result.stderr
+
+
 @pytest.mark.parametrize("option", [(), ("--categorical", "size")])
 def test_levels_are_the_same_with_and_without_a_point(option) -> None:
     """pandas writes 7 as 7.0 where a column has gaps."""

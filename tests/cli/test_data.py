@@ -210,6 +210,35 @@ def test_classes_are_the_same_whatever_else_their_file_holds(classes, later, exp
     assert labels[0] == expected
 
 
+SPELLINGS = [("False", "True"), ("FALSE", "TRUE"), ("0", "1"), ("0.0", "1.0")]
+
+
+@pytest.mark.parametrize("learned", SPELLINGS, ids=str)
+@pytest.mark.parametrize("later", SPELLINGS, ids=str)
+def test_truth_values_are_the_same_classes_however_they_are_written(learned, later) -> None:
+    for name, words in (("t.csv", learned), ("more.csv", later)):
+        rows = "".join(f"{x},{words[x > 20]}\n" for x in range(40) if x != 20)
+        Path(name).write_text("x,y\n" + rows + "\n" * (name == "more.csv"), encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "--updatable", "-q", "-o", "m.skops")
+    classes = pinvlearn.load("m.skops").classes_.tolist()
+    assert "accuracy 1 on 39 rows" in ok("predict", "m.skops", "more.csv").stderr
+    ok("report", "m.skops", "more.csv", "--out", "page.html", "-q")
+    ok("update", "m.skops", "more.csv", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == classes
+
+
+@pytest.mark.parametrize("words", SPELLINGS, ids=str)
+def test_classes_of_a_model_that_python_has_saved_may_be_truth_values(words) -> None:
+    X = pd.DataFrame({"x": np.arange(40.0)})
+    saved = pinvlearn.PinvClassifier().partial_fit(X, X["x"] > 20, classes=[False, True])
+    pinvlearn.save(saved, "m.skops")
+    rows = "".join(f"{x},{words[x > 20]}\n" for x in range(40))
+    Path("t.csv").write_text("x,y\n" + rows, encoding="utf-8")
+    ok("report", "m.skops", "t.csv", "--target", "y", "--out", "page.html", "-q")
+    ok("update", "m.skops", "t.csv", "--target", "y", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == [False, True]
+
+
 def test_a_class_of_text_beside_those_of_numbers() -> None:
     Path("t.csv").write_text("x,y\n" + "".join(f"{x},{x // 20}\n" for x in range(40)))
     ok("fit", "t.csv", "--target", "y", "--model", "linear", "--updatable", "-q")

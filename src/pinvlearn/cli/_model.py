@@ -16,7 +16,7 @@ from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._options import check_word
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading
-from pinvlearn.features.columns import PreparedLevels
+from pinvlearn.features.columns import PreparedLevels, truths_for
 from pinvlearn.learners._tables import DURATION, LEVEL, NUMBER
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
@@ -288,7 +288,7 @@ def _note_unseen(X: pd.DataFrame, levels: dict[str, set[str]], note: Note) -> No
     for name, known in levels.items():
         if not known:  # it was left out
             continue
-        unseen = X[name].notna() & ~X[name].isin(known)
+        unseen = X[name].notna() & ~X[name].isin({*known, *truths_for(known)})
         if unseen.any():
             first = X.loc[unseen, name].iloc[0]
             note(

@@ -268,12 +268,17 @@ TRUTHS = {"False": "0", "True": "1"}
 """Truth values, and how they come from programs that have none."""
 
 
-def _as_truths(values: Any, levels: set[str]) -> Any:
-    """Levels of a block's column: 0 and 1 where truth values were learned, and the other way."""
-    for own, others in ((TRUTHS, TRUTHS.values()), (TRUTHS.values(), TRUTHS)):
+def truths_for(levels: set[str]) -> dict[str, str]:
+    """What else stands for levels: 0 and 1 for truth values, and the other way."""
+    for own in (TRUTHS, {number: truth for truth, number in TRUTHS.items()}):
         if levels <= {*own}:
-            for level, other in zip(own, others, strict=True):
-                values = np.where(values == other, level, values)
+            return {other: level for level, other in own.items()}
+    return {}
+
+
+def _as_truths(values: Any, levels: set[str]) -> Any:
+    for other, level in truths_for(levels).items():
+        values = np.where(values == other, level, values)
     return values
 
 
