@@ -340,6 +340,20 @@ def test_an_order_that_the_fit_does_not_tell_is_told_by_the_dates(frame) -> None
     assert "such as '01/03/2024', and none tells" in fails(1, "predict", "model.skops", "new.csv")
 
 
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m-%dT%H:%M"])
+def test_a_year_in_front_says_the_order_beside_dates_that_begin_with_the_day(form) -> None:
+    """pandas takes 2024-02-03 for a day in March where others begin with the day."""
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(0, 300, 3), unit="D"))
+    mixed = days.dt.strftime("%d.%m.%Y").where(days.index % 2 == 0, days.dt.strftime(form))
+    args = ("--target", "y", "--date", "when", "--model", "linear", "--task", "regression", "-q")
+    found = []
+    for dates in (days.dt.strftime("%Y-%m-%d"), mixed):
+        pd.DataFrame({"when": dates, "y": np.arange(len(days))}).to_csv("t.csv", index=False)
+        ok("fit", "t.csv", *args)
+        found.append(ok("predict", "model.skops", "t.csv", "-q").stdout)
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday"])
 def test_what_says_no_year_is_no_date(frame, cell) -> None:
     """pandas takes the rest from the clock."""
