@@ -19,6 +19,7 @@ import pinvlearn
 from commands import SMALL, fails, ok
 from pinvlearn.cli import _data, _target
 from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._sources import Reading
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
@@ -208,6 +209,26 @@ def test_classes_are_the_same_whatever_else_their_file_holds(classes, later, exp
     data = _data.read(Path("more.csv"), print)
     labels = _target.labels_of(data, data.X["y"], like=np.array(classes))
     assert labels[0] == expected
+
+
+def test_blanks_behind_cells_do_not_make_texts_of_numbers_and_gaps() -> None:
+    rows = [f"{x / 8} ,{'NA ' if x % 9 == 0 else x / 4} ,{'ab'[x % 2]} ,{x}\n" for x in range(60)]
+    Path("padded.csv").write_text("a ,b ,c ,y\n" + "".join(rows), encoding="utf-8")
+    Path("plain.csv").write_text("a,b,c,y\n" + "".join(rows).replace(" ,", ","), encoding="utf-8")
+    padded, plain = (_data.read(Path(name), print).X for name in ("padded.csv", "plain.csv"))
+    pd.testing.assert_frame_equal(padded, plain)
+    for one, other in (("padded.csv", "plain.csv"), ("plain.csv", "padded.csv")):
+        assert "left out" not in ok("fit", one, "--target", "y", "--model", "linear").stderr
+        predicted = [ok("predict", "model.skops", name, "-q").stdout for name in (one, other)]
+        assert predicted[0] == predicted[1]
+
+
+def test_blanks_within_cells_and_codes_stay() -> None:
+    Path("t.csv").write_text('a,b\n"two\nlines ",007 \n"say ""x"", y",NA \n', encoding="utf-8")
+    frame = _data.read(Path("t.csv"), print, Reading(texts=("b",))).X
+    assert frame["a"].tolist() == ["two\nlines", 'say "x", y']
+    assert frame["b"].tolist()[0] == "007"
+    assert frame["b"].isna().tolist() == [False, True]
 
 
 SPELLINGS = [("False", "True"), ("FALSE", "TRUE"), ("0", "1"), ("0.0", "1.0")]

@@ -5,6 +5,7 @@ strings); missing values are NaN in both. Data stored as sparse stays a sparse m
 """
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -193,16 +194,22 @@ def _categories(column: pd.Series) -> pd.Series:
 def _read_text(where: Source, note: Note) -> Data:
     text, header, mark = opened_text(where)
     # "?" is how the UCI repository writes a missing value.
-    frame = table(
-        where,
-        text,
-        mark,
-        note,
-        decimal=where.reading.decimal,
-        na_values=["?", *where.reading.missing],
-    )
+    options = {"decimal": where.reading.decimal, "na_values": ["?", *where.reading.missing]}
+    frame = _without_padding(table(where, text, mark, note, **options), where, options)
     _note_names(header, mark, where.reading.decimal, note)
     return Data(frame)
+
+
+def _without_padding(frame: pd.DataFrame, where: Source, options: dict[str, Any]) -> pd.DataFrame:
+    """Columns of texts with blanks behind them read once more without: "NA " is a gap too."""
+    for name in frame.columns if frame.columns.is_unique else ():
+        if pd.api.types.is_string_dtype(frame[name]) or frame[name].dtype == object:
+            bare = frame[name].map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+            if not bare.equals(frame[name]):
+                text = bare.to_frame("0").to_csv(index=False)
+                kind = {"dtype": str} if name in where.reading.texts else {"low_memory": False}
+                frame[name] = pd.read_csv(io.StringIO(text), **kind, **options)["0"]
+    return frame
 
 
 def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
