@@ -1,5 +1,6 @@
 """From a table to a model: one scikit-learn Pipeline that does everything but read the file."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -193,21 +194,23 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
         if frame.shape[1] != width:
             raise UserError(f"the data has {frame.shape[1]} columns; the model needs {width}.")
         return tidy(frame, frame.columns, data.decimal).to_numpy()
-    missing = [name for name in names if name not in frame.columns]
+    used = _used(model, names)  # others may hold anything, or not be there
+    missing = [name for name in used if name not in frame.columns]
     if missing:
         raise UserError(
             f"the data lacks {len(missing)} of the {width} columns that the model learned from: "
             f"{listed(missing)}. Add them, or fit a model without them."
         )
     levels, kinds = _levels(model), _kinds(model)
-    numbers = [name for name in names if kinds.get(name, NUMBER) == NUMBER]
+    numbers = [name for name in used if kinds.get(name, NUMBER) == NUMBER]
     durations = {
-        name: _durations(frame[name]) for name in names if kinds.get(name) == DURATION
+        name: _durations(frame[name]) for name in used if kinds.get(name) == DURATION
     }  # and dates are texts of ISO 8601
-    frame = tidy(frame[list(names)], numbers, data.decimal).assign(**durations)
-    _note_missing(frame, AS_FITTED, note)
-    _note_unseen(frame, levels, note)
-    return frame
+    ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    _note_missing(ready, AS_FITTED, note)
+    _note_unseen(ready, levels, note)
+    rest = frame[[name for name in names if name in frame.columns and name not in ready.columns]]
+    return pd.concat([ready, rest], axis=1).reindex(columns=names)
 
 
 def reading_for(model: Any, reading: Reading) -> Reading:
@@ -251,6 +254,13 @@ def _inputs(model: Any) -> Any:
     inputs = model.steps[0][1] if isinstance(model, Pipeline) else getattr(model, "inputs_", None)
     named = isinstance(inputs, TabularInputs) and hasattr(inputs, "feature_names_in_")
     return inputs if named else None
+
+
+def _used(model: Any, names: Sequence[str]) -> list[str]:
+    """Columns that a loaded model makes something of; the others were left out by its fit."""
+    inputs = _inputs(model)
+    sources = None if inputs is None else {column.source for column in inputs.columns_.columns}
+    return [name for at, name in enumerate(names) if sources is None or at in sources]
 
 
 def _kinds(model: Any) -> dict[str, str]:
