@@ -390,6 +390,14 @@ def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base
     assert "--decimal ," in message
 
 
+def test_a_sign_beside_numbers_is_said(frame, base) -> None:
+    for name in ("kind", "a"):
+        frame.assign(**{name: [f"{value:.3f}%" for value in base]}).to_csv("t.csv", index=False)
+        message = fails(1, "fit", "t.csv", "--target", "kind")
+        assert f"{name!r} holds numbers with '%', as '" in message
+        assert "Leave the sign out" in message
+
+
 def test_numbers_as_categories(frame) -> None:
     frame["size"] = np.where(frame["kind"] == "high", 2, 7)
     frame.loc[3, "size"] = np.nan

@@ -38,6 +38,8 @@ def test_kinds_by_name_and_decimal() -> None:
     ("cells", "decimal", "why", "remedy"),
     [
         (["1,5", "-0,25", "3"], ".", "numbers with ',', as '1,5'", "--decimal ,"),
+        (["$1.50", "-$2", "$1,234.50", "0"], ".", "numbers with '$', as '$1.50'", "sign out"),
+        (["1,5 %", "0,25 %", "3 %"], ",", "numbers with '%', as '1,5 %'", "sign out"),
         (["1,500", "2,250", "300"], ".", "numbers with ',', as '1,500'", "--decimal ,"),
         (["1,5", "2.5", "3"], ".", "numbers with ',', as '1,5'", "--decimal ,"),
         (["1,234.50", "12,345,678"], ".", "numbers with ',', as '1,234.50'", "thousands"),
