@@ -231,6 +231,32 @@ def test_blanks_within_cells_and_codes_stay() -> None:
     assert frame["b"].isna().tolist() == [False, True]
 
 
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_packed_arrays_and_parquet(ending, table) -> None:
+    numbers = table[["a", "b", "amount"]].dropna()
+    numbers.to_parquet("t.parquet")
+    np.savez("t.npz", X=numbers[["a", "b"]], y=numbers["amount"])
+    Path(f"p.{ending}.gz").write_bytes(gzip.compress(Path(f"t.{ending}").read_bytes()))
+    target = "y" if ending == "npz" else "amount"
+    ok("fit", f"p.{ending}.gz", "--target", target, "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", f"t.{ending}", "-q").stdout
+    assert ok("predict", "model.skops", f"p.{ending}.gz", "-q").stdout == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"y": np.array(["a", "b"], dtype=object)}, "it holds Python objects"),
+        ({"y": np.array([1j, 2.0])}, "y of dtype complex128"),
+        ({"y": np.ones(2), "feature_names": np.array(["y", "x"])}, "called 'y' too"),
+    ],
+    ids=str,
+)
+def test_arrays_that_cannot_be_learned_from(parts, said) -> None:
+    np.savez("t.npz", X=np.eye(2), **parts)
+    assert said in fails(1, "fit", "t.npz")
+
+
 SPELLINGS = [("False", "True"), ("FALSE", "TRUE"), ("0", "1"), ("0.0", "1.0")]
 
 

@@ -85,7 +85,8 @@ class Source:
 
     def opened(self) -> "Path | io.BytesIO":
         """What readers of binary formats take."""
-        return self.path if self.piped is None else io.BytesIO(self.contents())
+        plain = self.piped is None and self.path.suffix.lower() == self.suffix
+        return self.path if plain else io.BytesIO(self.contents())
 
     def digest(self) -> str:
         """A name for the rows: told from the bytes, so that a file is counted once."""
