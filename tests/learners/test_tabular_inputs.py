@@ -1,6 +1,7 @@
 """Tables of every kind become numbers, and what does not fit is refused with a reason."""
 
 import datetime
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -416,6 +417,21 @@ def test_a_column_of_numbers_may_later_be_gaps_of_any_type():
     later = pd.DataFrame({"x": pd.to_datetime([None, None]), "y": [1.0, 2.0]})
     filled = later.assign(x=np.nan)
     np.testing.assert_array_equal(inputs.transform(later), inputs.transform(filled))
+
+
+def test_one_long_text_makes_no_room_for_it_in_every_row():
+    rng = np.random.default_rng(0)
+    words = rng.choice(["a", "b"], 4000).astype(object)
+    words[7] = "x" * 100_000
+    table = pd.DataFrame({"words": words, "size": rng.standard_normal(4000)})
+    tracemalloc.start()
+    try:
+        made = TabularInputs().fit_transform(table)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert made.shape == (4000, 5)
+    assert peak < 50e6  # 4000 times the long one would be 1.6e9 bytes
 
 
 def test_many_different_values_are_sketched_within_the_stated_error():

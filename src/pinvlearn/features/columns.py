@@ -92,8 +92,8 @@ class LevelSummary:
     @classmethod
     def of(cls, column: Levels, limit: int) -> LevelSummary:
         """The summary of a block's column."""
-        values, counts = np.unique(column.values[~column.missing], return_counts=True)
-        found = dict(zip(map(str, values), map(int, counts), strict=True))
+        counts = Counter(column.values[~column.missing].tolist())
+        found = {level: counts[level] for level in sorted(counts)}
         return cls(column.name, column.source, found, int(column.missing.sum()))
 
     def merged(self, other: LevelSummary) -> LevelSummary:
@@ -249,12 +249,10 @@ class PreparedLevels:
 
     def __call__(self, column: Any) -> list[Array]:
         """The columns that a block's column becomes; an unseen level is a rare one, or none."""
-        known = np.array(self.levels, dtype=np.str_)
-        values = _as_truths(np.asarray(column.values, dtype=np.str_), {*self.levels, *self.pooled})
-        codes = np.full(len(values), -1)
-        if len(known):
-            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-            codes = np.where(known[at] == values, at, codes)
+        place = {level: at for at, level in enumerate(self.levels)}
+        others = truths_for({*self.levels, *self.pooled})
+        place |= {other: place[level] for other, level in others.items() if level in place}
+        codes = np.array([place.get(value, -1) for value in column.values.tolist()], dtype=np.intp)
         if self.pooled:
             codes = np.where(codes < 0, len(self.levels), codes)
         last = len(self.labels) - 1 if self.missing else -1
@@ -274,12 +272,6 @@ def truths_for(levels: set[str]) -> dict[str, str]:
         if levels <= {*own}:
             return {other: level for level, other in own.items()}
     return {}
-
-
-def _as_truths(values: Any, levels: set[str]) -> Any:
-    for other, level in truths_for(levels).items():
-        values = np.where(values == other, level, values)
-    return values
 
 
 Prepared: TypeAlias = PreparedNumbers | PreparedLevels

@@ -224,16 +224,19 @@ def _check_no_infinity(name: str, values: Array) -> None:
 
 
 def _texts(column: RawColumn) -> Any:
-    """Levels as text; a whole number is the same level as an integer and as a float."""
+    """Levels as text; a whole number is the same level as an integer and as a float.
+
+    As objects: among NumPy's own texts each cell would take as much room as the longest.
+    """
     cells, code = column.values, column.values.dtype.kind
     if code in "biuf":
         values, where = np.unique(cells, return_inverse=True)
         # not as Python's floats: of single precision 0.1 would be 0.10000000149011612
-        return np.array([_text(value) for value in values], dtype=np.str_)[where]
+        return np.array([_text(value) for value in values], dtype=object)[where]
     if code in "mM":
         cells = cells.astype(f"{code}8[us]")  # whose text does not depend on the unit
     pairs = zip(cells, column.missing, strict=True)
-    return np.array(["" if gap else _text(value) for value, gap in pairs], dtype=np.str_)
+    return np.array(["" if gap else _text(value) for value, gap in pairs], dtype=object)
 
 
 def _text(value: Any) -> str:
