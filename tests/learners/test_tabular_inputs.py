@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
@@ -417,6 +418,41 @@ def test_a_column_of_numbers_may_later_be_gaps_of_any_type():
     later = pd.DataFrame({"x": pd.to_datetime([None, None]), "y": [1.0, 2.0]})
     filled = later.assign(x=np.nan)
     np.testing.assert_array_equal(inputs.transform(later), inputs.transform(filled))
+
+
+@pytest.mark.parametrize("library", ["pandas", "arrow", "polars"])
+def test_large_integers_beside_gaps_are_levels_to_the_last_digit(library):
+    ids = pa.array([None if i % 7 == 0 else 2**62 + i % 3 for i in range(60)])
+    table = pa.table({"id": ids, "x": np.arange(60.0)})
+    if library == "pandas":
+        table = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    elif library == "polars":
+        table = pytest.importorskip("polars").from_arrow(table)
+    inputs = TabularInputs(categorical_features=["id"]).fit(table)
+    expected = [f"id__{2**62 + i}" for i in range(3)]
+    assert list(inputs.get_feature_names_out())[:4] == [*expected, "id__missing"]
+    np.testing.assert_array_equal(inputs.transform(table)[:, :4].sum(axis=1), 1.0)
+    gap = table.slice(0, 1) if library == "arrow" else table[:1]
+    assert TabularInputs().fit_blocks([gap, table]).kinds_ == ["number", "number"]
+
+
+def test_empty_cells_among_the_numbers_of_an_array_of_texts_are_gaps():
+    rows = np.array([["a", "1.5"], ["b", ""], ["a", "2"], ["b", "7"], ["", "3"]])
+    inputs = TabularInputs().fit(rows)
+    assert inputs.kinds_ == ["level", "number"]
+    assert "x1__missing" in inputs.get_feature_names_out()
+    objects = [[text or "", float(number or "nan")] for text, number in rows]
+    expected = TabularInputs().fit(np.array(objects, dtype=object))
+    np.testing.assert_array_equal(
+        inputs.transform(rows), expected.transform(np.array(objects, dtype=object))
+    )
+    np.testing.assert_array_equal(inputs.transform(rows[1:2]), inputs.transform(rows)[1:2])
+
+
+def test_complex_numbers_are_refused_later_too():
+    inputs = TabularInputs().fit(frame())
+    with pytest.raises(ValueError, match="'age' holds numbers .* here it holds 'complex"):
+        inputs.transform(frame().assign(age=1 + 2j))
 
 
 def test_one_long_text_makes_no_room_for_it_in_every_row():

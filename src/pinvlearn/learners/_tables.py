@@ -72,13 +72,16 @@ def raw_columns(X: Any) -> list[RawColumn]:
 
 def _of_series(name: str, series: Any) -> RawColumn:
     category = isinstance(series.dtype, narwhals.Categorical | narwhals.Enum)
-    missing, values = series.is_null().to_numpy(), np.asarray(series.to_numpy())
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    if series.dtype.is_integer() and missing.any():  # as floats large ones would lose digits
+        series = series.fill_null(0)
+    values = np.asarray(series.to_numpy())
     if values.ndim > 1:
         raise TypeError(
             f"column {name!r} holds {series.dtype}; a cell must be a number, a text, a truth value "
             "or a date. Split it into columns of its own."
         )
-    return _with_gaps(name, values, np.asarray(missing, dtype=bool), category)
+    return _with_gaps(name, values, missing, category)
 
 
 def _of_array(name: str, values: Any) -> RawColumn:
@@ -115,7 +118,7 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
     if column.category or categorical:
         return LEVEL
     code = column.values.dtype.kind
-    if code in "fOU" and column.missing.all():
+    if code in "iufOU" and column.missing.all():
         return NOTHING
     if code in "iuf":
         return NUMBER
@@ -125,7 +128,7 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
         raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
     known = column.values[~column.missing]
     if code == "U":  # of an array, in which one text makes texts of all numbers
-        return NUMBER if _are_numbers(known) else LEVEL
+        return NUMBER if _are_numbers(known[known != ""]) else LEVEL
     if code == "O":
         if all(map(_is_number, known)):
             return NUMBER
@@ -147,7 +150,7 @@ def _are_numbers(texts: Any) -> bool:
         texts.astype(np.float64)
     except ValueError:
         return False
-    return True
+    return len(texts) > 0
 
 
 def _is_number(value: Any) -> bool:
@@ -189,8 +192,10 @@ def _floats(column: RawColumn) -> Array:
     values = np.full(len(column), np.nan)
     known = column.values[~column.missing]
     try:
-        if known.dtype.kind in "mM" and len(known):  # NumPy would count ticks
+        if known.dtype.kind in "mMc" and len(known):  # NumPy would count ticks, or take a part
             raise TypeError
+        if known.dtype.kind == "U":  # gaps of an array of texts
+            known = np.where(known == "", "nan", known)
         values[~column.missing] = known.astype(np.float64)
     except OverflowError as error:
         raise ValueError(
@@ -206,7 +211,7 @@ def _floats(column: RawColumn) -> Array:
 
 
 def _first_text(column: RawColumn) -> Any:
-    for value in column.values[~column.missing]:
+    for value in column.values[~column.missing] if column.values.dtype.kind != "c" else ():
         try:
             float(value)
         except (TypeError, ValueError):
