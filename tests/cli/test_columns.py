@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import pinvlearn
 from commands import SMALL, fails, ok
@@ -185,6 +186,27 @@ def test_a_row_is_predicted_alike_whatever_else_its_file_holds(levels) -> None:
             result = ok("predict", "model.skops", "new.csv")
             assert result.stdout.splitlines()[1:21] == expected[first::3]
             assert "not seen" not in result.stderr
+
+
+@pytest.mark.parametrize("word", ["None", "NA", "null", "?"])
+@pytest.mark.parametrize("learned", ["csv", "parquet", "python"])
+def test_a_level_that_reads_like_a_gap_is_the_same_in_every_format(word, learned) -> None:
+    table = pd.DataFrame({"level": ["a", word, "b"] * 20, "x": np.arange(60) % 7})
+    table["y"] = table["x"] + 5.5 * (table["level"] == word)
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    if learned == "python":
+        inputs = pinvlearn.TabularInputs()
+        model = make_pipeline(inputs, pinvlearn.PinvRegressor()).fit(table[["level", "x"]], table.y)
+        pinvlearn.save(model, "model.skops")
+    else:
+        ok("fit", f"t.{learned}", "--target", "y", "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", "t.parquet").stdout
+    result = ok("predict", "model.skops", "t.csv")
+    assert result.stdout == expected
+    assert "not seen" not in result.stderr
+    found = np.array(expected.split()[1:], dtype=float)
+    np.testing.assert_allclose(found, table["y"], atol=0.3)
 
 
 def test_numbers_for_truth_values_are_no_unseen_levels() -> None:

@@ -12,8 +12,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from pinvlearn.cli._columns import recipe_of
-from pinvlearn.cli._data import DENSE_FROM, Data, listed, tidy
+from pinvlearn.cli._data import DENSE_FROM, Data, listed, texts_of, tidy
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._kinds import MISSING, as_level
 from pinvlearn.cli._options import check_word
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading
@@ -207,6 +208,7 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
         name: _durations(frame[name]) for name in used if kinds.get(name) == DURATION
     }  # and dates are texts of ISO 8601
     ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    ready = ready.assign(**_as_learned(data, ready, levels))
     _note_missing(ready, AS_FITTED, note)
     _note_unseen(ready, levels, note)
     rest = frame[[name for name in names if name in frame.columns and name not in ready.columns]]
@@ -280,6 +282,24 @@ def _levels(model: Any) -> dict[str, set[str]]:
             name = inputs.feature_names_in_[column.source]
             known[name] = {*column.levels, *inputs.pooled_.get(column.name, ())}
     return known
+
+
+def _as_learned(
+    data: Data, frame: pd.DataFrame, levels: dict[str, set[str]]
+) -> dict[str, pd.Series]:
+    """Columns in which words such as None and NA are levels, where the model has learned them so.
+
+    Else they are gaps, as they are in text; what Parquet and Python hold are texts like others.
+    """
+    made = {}
+    for name, known in levels.items():
+        learned = known & MISSING
+        if learned and frame[name].isna().any():
+            written = texts_of(data, [name])[name].loc[frame.index].map(as_level)
+            made[name] = frame[name].where(~written.isin(learned), written)
+        elif known and frame[name].isin(MISSING - known).any():
+            made[name] = frame[name].mask(frame[name].isin(MISSING - known))
+    return made
 
 
 def _durations(column: pd.Series) -> pd.Series:
