@@ -257,6 +257,21 @@ def test_arrays_that_cannot_be_learned_from(parts, said) -> None:
     assert said in fails(1, "fit", "t.npz")
 
 
+@pytest.mark.parametrize("encoding", [(), ("--encoding", "latin-1")])
+def test_a_file_of_another_kind_is_no_text(table, encoding) -> None:
+    table.to_parquet("t.csv")
+    Path("book.csv").write_bytes(b"PK\x03\x04" + bytes(range(256)))
+    options = ("--target", "kind", *encoding)
+    assert "t.csv is a Parquet file, and no text" in fails(1, "fit", "t.csv", *options)
+    assert "is a spreadsheet or an archive" in fails(1, "fit", "book.csv", *options)
+    assert "is a spreadsheet or an archive" in fails(1, "impute", "book.csv", *encoding)
+
+
+def test_a_table_that_ends_in_txt(table) -> None:
+    table.to_csv("t.txt", index=False)
+    assert "A table of text ends in .csv or .tsv" in fails(1, "fit", "t.txt", "--target", "kind")
+
+
 SPELLINGS = [("False", "True"), ("FALSE", "TRUE"), ("0", "1"), ("0.0", "1.0")]
 
 
