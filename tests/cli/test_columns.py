@@ -412,6 +412,26 @@ def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base
     assert "--decimal ," in message
 
 
+def test_texts_of_parquet_files_may_be_padded() -> None:
+    """Databases pad texts of a fixed length."""
+    x = np.arange(60) % 17 / 4
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60), unit="D"))
+    plain = pd.DataFrame({"x": x.astype(str), "when": days.dt.strftime("%Y-%m-%d"), "y": 2 * x})
+    plain["x"] += (np.arange(60) + 10).astype(str)  # all different
+    predicted = []
+    for pad in ("", "   "):
+        padded = plain.assign(x=plain["x"] + pad, when=plain["when"] + pad)
+        padded.to_parquet("t.parquet")
+        said = ok("fit", "t.parquet", "--target", "y", "--model", "linear").stderr
+        assert "dates, taken as days since 1970: when" in said
+        assert "taken as numbers, which are stored as texts: x" in said
+        predicted.append(ok("predict", "model.skops", "t.parquet", "-q").stdout)
+    assert predicted[0] == predicted[1]
+    plain.assign(y=plain["x"] + "  ").to_parquet("t.parquet")
+    message = fails(2, "fit", "t.parquet", "--target", "y")
+    assert "the target 'y' holds numbers that are stored as texts" in message
+
+
 def test_a_sign_beside_numbers_is_said(frame, base) -> None:
     for name in ("kind", "a"):
         frame.assign(**{name: [f"{value:.3f}%" for value in base]}).to_csv("t.csv", index=False)

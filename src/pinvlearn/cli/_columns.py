@@ -188,7 +188,7 @@ def kind_of_column(name: str, column: pd.Series, decimal: str) -> Kind:
         return kind_of_integers(name, [int(value) for value in known])
     if pd.api.types.is_numeric_dtype(column):
         return Kind("number")
-    return kind_of_texts(name, [as_text(cell) for cell in known], decimal)
+    return kind_of_texts(name, [as_text(cell).strip() for cell in known], decimal)
 
 
 def _integers_with_gaps(column: pd.Series) -> bool:
@@ -254,11 +254,13 @@ def _date_texts(column: pd.Series) -> list[Any]:
     """Dates as they are written, but for gaps and for those of a type that leaves no doubt."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return []
-    return [cell for cell in map(as_text, column) if cell == cell]
+    return [cell.strip() for cell in map(as_text, column) if cell == cell]
 
 
 def _days(column: pd.Series, day_first: bool | None) -> pd.Series:
     """Dates as days since 1970, with their fractions; None where the fit tells no order."""
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        column = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     if day_first is None:
         day_first = bool(_day_first(column))
     other = _orders(column).get(not day_first)

@@ -66,7 +66,7 @@ def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
     """Refuse a target of dates, or of texts that seem to be numbers: each would be a class."""
     if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
         return
-    cells = [str(cell) for cell in y]
+    cells = [str(cell).strip() for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
     if kind_of_levels(cells).word != "text":
         return
