@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import pinvlearn
 from commands import SMALL, fails, ok
@@ -187,6 +188,39 @@ def test_a_row_is_predicted_alike_whatever_else_its_file_holds(levels) -> None:
             assert "not seen" not in result.stderr
 
 
+@pytest.mark.parametrize("word", ["None", "NA", "null", "?"])
+@pytest.mark.parametrize("learned", ["csv", "parquet", "python"])
+def test_a_level_that_reads_like_a_gap_is_the_same_in_every_format(word, learned) -> None:
+    table = pd.DataFrame({"level": ["a", word, "b"] * 20, "x": np.arange(60) % 7})
+    table["y"] = table["x"] + 5.5 * (table["level"] == word)
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    if learned == "python":
+        inputs = pinvlearn.TabularInputs()
+        model = make_pipeline(inputs, pinvlearn.PinvRegressor()).fit(table[["level", "x"]], table.y)
+        pinvlearn.save(model, "model.skops")
+    else:
+        ok("fit", f"t.{learned}", "--target", "y", "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", "t.parquet").stdout
+    result = ok("predict", "model.skops", "t.csv")
+    assert result.stdout == expected
+    assert "not seen" not in result.stderr
+    found = np.array(expected.split()[1:], dtype=float)
+    np.testing.assert_allclose(found, table["y"], atol=0.3)
+
+
+def test_numbers_for_truth_values_are_no_unseen_levels() -> None:
+    rows = [f"{i % 7},{['True', 'False', ''][i % 3]},{i % 7 + 5.5 * (i % 3)}\n" for i in range(60)]
+    Path("t.csv").write_text("a,flag,y\n" + "".join(rows), encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", "t.csv", "-q").stdout
+    text = Path("t.csv").read_text(encoding="utf-8").replace("True", "1").replace("False", "0")
+    Path("new.csv").write_text(text, encoding="utf-8")
+    result = ok("predict", "model.skops", "new.csv")
+    assert result.stdout == expected
+    assert "not seen" not in result.stderr
+
+
 @pytest.mark.parametrize("option", [(), ("--categorical", "size")])
 def test_levels_are_the_same_with_and_without_a_point(option) -> None:
     """pandas writes 7 as 7.0 where a column has gaps."""
@@ -328,6 +362,20 @@ def test_an_order_that_the_fit_does_not_tell_is_told_by_the_dates(frame) -> None
     assert "such as '01/03/2024', and none tells" in fails(1, "predict", "model.skops", "new.csv")
 
 
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m-%dT%H:%M"])
+def test_a_year_in_front_says_the_order_beside_dates_that_begin_with_the_day(form) -> None:
+    """pandas takes 2024-02-03 for a day in March where others begin with the day."""
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(0, 300, 3), unit="D"))
+    mixed = days.dt.strftime("%d.%m.%Y").where(days.index % 2 == 0, days.dt.strftime(form))
+    args = ("--target", "y", "--date", "when", "--model", "linear", "--task", "regression", "-q")
+    found = []
+    for dates in (days.dt.strftime("%Y-%m-%d"), mixed):
+        pd.DataFrame({"when": dates, "y": np.arange(len(days))}).to_csv("t.csv", index=False)
+        ok("fit", "t.csv", *args)
+        found.append(ok("predict", "model.skops", "t.csv", "-q").stdout)
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday"])
 def test_what_says_no_year_is_no_date(frame, cell) -> None:
     """pandas takes the rest from the clock."""
@@ -362,6 +410,34 @@ def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base
     message = fails(1, "fit", "t.csv", "--target", "kind")
     assert "the target 'kind' holds numbers with ','" in message
     assert "--decimal ," in message
+
+
+def test_texts_of_parquet_files_may_be_padded() -> None:
+    """Databases pad texts of a fixed length."""
+    x = np.arange(60) % 17 / 4
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60), unit="D"))
+    plain = pd.DataFrame({"x": x.astype(str), "when": days.dt.strftime("%Y-%m-%d"), "y": 2 * x})
+    plain["x"] += (np.arange(60) + 10).astype(str)  # all different
+    predicted = []
+    for pad in ("", "   "):
+        padded = plain.assign(x=plain["x"] + pad, when=plain["when"] + pad)
+        padded.to_parquet("t.parquet")
+        said = ok("fit", "t.parquet", "--target", "y", "--model", "linear").stderr
+        assert "dates, taken as days since 1970: when" in said
+        assert "taken as numbers, which are stored as texts: x" in said
+        predicted.append(ok("predict", "model.skops", "t.parquet", "-q").stdout)
+    assert predicted[0] == predicted[1]
+    plain.assign(y=plain["x"] + "  ").to_parquet("t.parquet")
+    message = fails(2, "fit", "t.parquet", "--target", "y")
+    assert "the target 'y' holds numbers that are stored as texts" in message
+
+
+def test_a_sign_beside_numbers_is_said(frame, base) -> None:
+    for name in ("kind", "a"):
+        frame.assign(**{name: [f"{value:.3f}%" for value in base]}).to_csv("t.csv", index=False)
+        message = fails(1, "fit", "t.csv", "--target", "kind")
+        assert f"{name!r} holds numbers with '%', as '" in message
+        assert "Leave the sign out" in message
 
 
 def test_numbers_as_categories(frame) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
@@ -53,6 +54,23 @@ def test_learners_on_a_file(quick, csv) -> None:
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Seconds to fit" in page
     assert "Log-loss" not in page
+
+
+def test_what_keeps_a_column_can_be_said(quick, table) -> None:
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(table)), unit="D")
+    table.assign(when=days.strftime("%d/%m/%Y"), code=days.strftime("c%j")).to_csv("t.csv")
+    args = ("compare", "t.csv", "--target", "amount", "--folds", 1)
+    said = ok(*args).stderr
+    assert "--date keeps it" in said
+    assert "--categorical keeps it" in said
+    said = ok(*args, "--date", "when", "--categorical", "code").stderr
+    assert "dates, taken as days since 1970: when" in said
+    assert f"code ({len(table)} levels)" in said
+    np.savez("s.npz", **{f"X_{k}": v for k, v in SPARSE.items()}, y=np.arange(3.0))
+    assert "name columns of tables" in fails(2, "compare", "s.npz", "--date", "when")
+
+
+SPARSE = {"data": [1.0], "indices": [0], "indptr": [0, 1, 1, 1], "shape": [3, 9]}
 
 
 def test_learners_on_sparse_rows(quick) -> None:

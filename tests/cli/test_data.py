@@ -19,6 +19,7 @@ import pinvlearn
 from commands import SMALL, fails, ok
 from pinvlearn.cli import _data, _target
 from pinvlearn.cli._errors import UserError
+from pinvlearn.cli._sources import Reading
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
@@ -208,6 +209,96 @@ def test_classes_are_the_same_whatever_else_their_file_holds(classes, later, exp
     data = _data.read(Path("more.csv"), print)
     labels = _target.labels_of(data, data.X["y"], like=np.array(classes))
     assert labels[0] == expected
+
+
+def test_blanks_behind_cells_do_not_make_texts_of_numbers_and_gaps() -> None:
+    rows = [f"{x / 8} ,{'NA ' if x % 9 == 0 else x / 4} ,{'ab'[x % 2]} ,{x}\n" for x in range(60)]
+    Path("padded.csv").write_text("a ,b ,c ,y\n" + "".join(rows), encoding="utf-8")
+    Path("plain.csv").write_text("a,b,c,y\n" + "".join(rows).replace(" ,", ","), encoding="utf-8")
+    padded, plain = (_data.read(Path(name), print).X for name in ("padded.csv", "plain.csv"))
+    pd.testing.assert_frame_equal(padded, plain)
+    for one, other in (("padded.csv", "plain.csv"), ("plain.csv", "padded.csv")):
+        assert "left out" not in ok("fit", one, "--target", "y", "--model", "linear").stderr
+        predicted = [ok("predict", "model.skops", name, "-q").stdout for name in (one, other)]
+        assert predicted[0] == predicted[1]
+
+
+def test_blanks_within_cells_and_codes_stay() -> None:
+    Path("t.csv").write_text('a,b\n"two\nlines ",007 \n"say ""x"", y",NA \n', encoding="utf-8")
+    frame = _data.read(Path("t.csv"), print, Reading(texts=("b",))).X
+    assert frame["a"].tolist() == ["two\nlines", 'say "x", y']
+    assert frame["b"].tolist()[0] == "007"
+    assert frame["b"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_packed_arrays_and_parquet(ending, table) -> None:
+    numbers = table[["a", "b", "amount"]].dropna()
+    numbers.to_parquet("t.parquet")
+    np.savez("t.npz", X=numbers[["a", "b"]], y=numbers["amount"])
+    Path(f"p.{ending}.gz").write_bytes(gzip.compress(Path(f"t.{ending}").read_bytes()))
+    target = "y" if ending == "npz" else "amount"
+    ok("fit", f"p.{ending}.gz", "--target", target, "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", f"t.{ending}", "-q").stdout
+    assert ok("predict", "model.skops", f"p.{ending}.gz", "-q").stdout == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"y": np.array(["a", "b"], dtype=object)}, "it holds Python objects"),
+        ({"y": np.array([1j, 2.0])}, "y of dtype complex128"),
+        ({"y": np.ones(2), "feature_names": np.array(["y", "x"])}, "called 'y' too"),
+    ],
+    ids=str,
+)
+def test_arrays_that_cannot_be_learned_from(parts, said) -> None:
+    np.savez("t.npz", X=np.eye(2), **parts)
+    assert said in fails(1, "fit", "t.npz")
+
+
+@pytest.mark.parametrize("encoding", [(), ("--encoding", "latin-1")])
+def test_a_file_of_another_kind_is_no_text(table, encoding) -> None:
+    table.to_parquet("t.csv")
+    Path("book.csv").write_bytes(b"PK\x03\x04" + bytes(range(256)))
+    options = ("--target", "kind", *encoding)
+    assert "t.csv is a Parquet file, and no text" in fails(1, "fit", "t.csv", *options)
+    assert "is a spreadsheet or an archive" in fails(1, "fit", "book.csv", *options)
+    assert "is a spreadsheet or an archive" in fails(1, "impute", "book.csv", *encoding)
+
+
+def test_a_table_that_ends_in_txt(table) -> None:
+    table.to_csv("t.txt", index=False)
+    assert "A table of text ends in .csv or .tsv" in fails(1, "fit", "t.txt", "--target", "kind")
+
+
+SPELLINGS = [("False", "True"), ("FALSE", "TRUE"), ("0", "1"), ("0.0", "1.0")]
+
+
+@pytest.mark.parametrize("learned", SPELLINGS, ids=str)
+@pytest.mark.parametrize("later", SPELLINGS, ids=str)
+def test_truth_values_are_the_same_classes_however_they_are_written(learned, later) -> None:
+    for name, words in (("t.csv", learned), ("more.csv", later)):
+        rows = "".join(f"{x},{words[x > 20]}\n" for x in range(40) if x != 20)
+        Path(name).write_text("x,y\n" + rows + "\n" * (name == "more.csv"), encoding="utf-8")
+    ok("fit", "t.csv", "--target", "y", "--model", "linear", "--updatable", "-q", "-o", "m.skops")
+    classes = pinvlearn.load("m.skops").classes_.tolist()
+    assert "accuracy 1 on 39 rows" in ok("predict", "m.skops", "more.csv").stderr
+    ok("report", "m.skops", "more.csv", "--out", "page.html", "-q")
+    ok("update", "m.skops", "more.csv", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == classes
+
+
+@pytest.mark.parametrize("words", SPELLINGS, ids=str)
+def test_classes_of_a_model_that_python_has_saved_may_be_truth_values(words) -> None:
+    X = pd.DataFrame({"x": np.arange(40.0)})
+    saved = pinvlearn.PinvClassifier().partial_fit(X, X["x"] > 20, classes=[False, True])
+    pinvlearn.save(saved, "m.skops")
+    rows = "".join(f"{x},{words[x > 20]}\n" for x in range(40))
+    Path("t.csv").write_text("x,y\n" + rows, encoding="utf-8")
+    ok("report", "m.skops", "t.csv", "--target", "y", "--out", "page.html", "-q")
+    ok("update", "m.skops", "t.csv", "--target", "y", "-q")
+    assert pinvlearn.load("m.skops").classes_.tolist() == [False, True]
 
 
 def test_a_class_of_text_beside_those_of_numbers() -> None:

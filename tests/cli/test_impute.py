@@ -140,6 +140,17 @@ def test_a_pipe_is_read_once() -> None:
     )
 
 
+def test_the_target_of_a_file_that_brings_its_own_stays() -> None:
+    X = np.column_stack([BASE, np.where(BASE > 1.0, np.nan, 2 * BASE)])
+    y = np.where(BASE > 0.0, "up", "down")
+    np.savez("t.npz", X=X, y=y)
+    ok("impute", "t.npz", "--out", "f.csv", "--report", "page.html")
+    filled = pd.read_csv("f.csv")
+    assert list(filled) == ["x0", "x1", "y"]
+    assert filled["y"].tolist() == y.tolist()
+    assert filled.notna().all(axis=None)
+
+
 def test_marks_of_missing_values() -> None:
     text = "\n".join(lines(GAPS)).replace(",,", ",-999,")
     Path("t.csv").write_text(text)

@@ -38,6 +38,10 @@ def test_kinds_by_name_and_decimal() -> None:
     ("cells", "decimal", "why", "remedy"),
     [
         (["1,5", "-0,25", "3"], ".", "numbers with ',', as '1,5'", "--decimal ,"),
+        (["$1.50", "-$2", "$1,234.50", "0"], ".", "numbers with '$', as '$1.50'", "sign out"),
+        (["1,5 %", "0,25 %", "3 %"], ",", "numbers with '%', as '1,5 %'", "sign out"),
+        (["1 500", "-2 250.5", "3"], ".", "numbers with thousands set apart, as '1 500'", "one"),
+        (["1'500", "12'000'250"], ".", 'numbers with thousands set apart, as "1\'500"', "one"),
         (["1,500", "2,250", "300"], ".", "numbers with ',', as '1,500'", "--decimal ,"),
         (["1,5", "2.5", "3"], ".", "numbers with ',', as '1,5'", "--decimal ,"),
         (["1,234.50", "12,345,678"], ".", "numbers with ',', as '1,234.50'", "thousands"),
@@ -57,6 +61,7 @@ def test_what_would_be_numbers_says_how(cells, decimal, why, remedy) -> None:
     "cells",
     [
         ["1,2,3", "4,5,6"],  # lists
+        ["555 1234", "555 9876"],  # telephones
         ["1", "2", "3", "a", "b", "c"],
         ["1", "2", "-", "-", "-"],  # most are no numbers
         3 * ["1", "2", "3+"],  # levels

@@ -51,6 +51,21 @@ def test_columns_missing_at_predict(table, model) -> None:
     assert "lacks 2 of the 5 columns that the model learned from: a, colour" in message
 
 
+@pytest.mark.parametrize("cell", ["abc", "inf", None])
+def test_columns_that_the_fit_left_out_may_hold_anything(table, cell) -> None:
+    table.assign(same=3).to_csv("t.csv", index=False)
+    ok("fit", "t.csv", "--target", "kind", *SMALL, "--updatable", "-q", "-o", "m.skops")
+    expected = ok("predict", "m.skops", "t.csv", "-q").stdout
+    later = table if cell is None else table.assign(same=cell)
+    later.to_csv("new.csv", index=False)
+    result = ok("predict", "m.skops", "new.csv")
+    assert result.stdout == expected
+    assert "same" not in result.stderr
+    ok("report", "m.skops", "new.csv", "--out", "page.html", "-q")
+    assert "it holds 3 alone" in Path("page.html").read_text(encoding="utf-8")
+    ok("update", "m.skops", "new.csv", "-q")
+
+
 def test_words_where_numbers_were_learned(table, model) -> None:
     table["a"] = "many"
     table.to_csv("t.csv", index=False)

@@ -38,6 +38,21 @@ def test_no_cell_moves_under_another_name(text, names, rows, said):
     assert all(part in note for part, note in zip(said, notes, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["1,u,", "2,v,"], []),
+        (["1,u,0.5", "2,v"], ["1, first line 3"]),
+        (["1", "", '2,"v\nw"', "3,x,1"], ["2, first line 2"]),
+    ],
+)
+def test_lines_that_are_cut_short_are_said(text, rows, said):
+    notes = []
+    assert len(read(text(NAMES, rows), notes.append).X) == len([row for row in rows if row])
+    assert len(notes) == len(said)
+    assert all(part in note for part, note in zip(said, notes, strict=True))
+
+
 @pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
 def test_names_may_hold_other_marks(text, mark):
     name = f"size (m{''.join(sorted({',', ';', '|'} - {mark}))} net)"

@@ -93,6 +93,13 @@ def test_the_same_kind_is_written_over() -> None:
     ok(*COMMANDS["impute"][0], "--out", "empty.csv")
 
 
+@pytest.mark.parametrize("name", ["m.npz", "m.csv", "m.PARQUET"])
+def test_a_model_is_not_called_like_sums_or_a_table(name, csv) -> None:
+    message = fails(2, "fit", csv, "--target", "kind", *SMALL, "--updatable", "--out", name)
+    assert "End the name of a model in .skops" in message
+    assert not Path(name).exists()
+
+
 def test_a_model_of_another_kind_needs_force() -> None:
     args = ("fit", "data.csv", "--target", "a", "--model", "linear", "--out", "model.skops", "-q")
     message = unchanged(*args)

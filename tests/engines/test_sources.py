@@ -1,6 +1,7 @@
 """Files as blocks: every row once, in order, and damage is never silent."""
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -200,10 +201,33 @@ def test_wrong_columns(tmp_path, wrong, message):
 
 def test_a_missing_target_is_no_class(tmp_path):
     """pyarrow takes an empty cell for null among numbers, and for a text among texts."""
-    for cells in (["1", "", "2"], ["x", "", "y"]):
+    for cells in (["1", "", "2"], ["x", "", "y"], ["x", "NA", "y"], ["x", "y", "null"]):
         (tmp_path / "a.csv").write_text("a,y\n" + "".join(f"1,{cell}\n" for cell in cells))
         with pytest.raises(ValueError, match=r"a\.csv: 1 rows have no value in column 'y'"):
             list(CSVBlocks(tmp_path / "a.csv", target="y"))
+    (tmp_path / "a.csv").write_text("a,y\n1,NA\n2,DE\n")
+    with pytest.raises(ValueError, match="If 'NA' is a class, give target_type"):
+        list(CSVBlocks(tmp_path / "a.csv", target="y"))
+    [(_, y)] = CSVBlocks(tmp_path / "a.csv", target="y", target_type="string")
+    assert y.tolist() == ["NA", "DE"]
+
+
+def test_texts_of_several_lines_in_a_long_file(tmp_path):
+    rows = 100_000
+    lines = (f'{i},"class\n{i % 3}, or so"\n' for i in range(rows))
+    (tmp_path / "a.csv").write_text("a,y\n" + "".join(lines))
+    blocks = list(CSVBlocks(tmp_path / "a.csv", target="y"))
+    assert sum(len(y) for _, y in blocks) == rows
+    assert len(set().union(*(y.tolist() for _, y in blocks))) == 3
+
+
+def test_decimals_are_numbers(tmp_path):
+    prices = pa.array([Decimal("1.50"), Decimal("2.25"), None], pa.decimal128(9, 2))
+    full = pa.table({"price": prices, "y": prices.fill_null(Decimal("0.00"))})
+    pq.write_table(full, tmp_path / "a.parquet")
+    [(X, y)] = ParquetBlocks(tmp_path / "a.parquet", target="y")
+    assert X["price"].to_pylist() == [1.5, 2.25, None]
+    np.testing.assert_array_equal(y, [1.5, 2.25, 0.0])
 
 
 def test_a_later_file_must_have_the_columns_too(parquet, csv):

@@ -327,6 +327,15 @@ def test_blocks_give_the_same_bits_for_any_number_of_threads(rng):
     assert not hasattr(one, "predict_proba")
 
 
+def test_a_category_without_a_level_in_the_first_block(rng):
+    X, y = table(rng, 150)
+    X["town"] = X["town"].astype(object).where(X.index >= 50, None)
+    model = FeatureMachineClassifier(max_rounds=0, n_kernels=40, random_state=0)
+    model.fit_blocks([(X[:50], y[:50]), (X[50:100], y[50:100]), (X[100:], y[100:])])
+    assert model.inputs_.kinds_ == ["number", "level", "number", "number", "number"]
+    assert "town__Oslo" in model.inputs_.get_feature_names_out()
+
+
 @pytest.mark.parametrize("inputs", ["auto", "passthrough", StandardScaler()])
 @pytest.mark.sweep
 def test_blocks_give_about_what_all_rows_give(ridge_of_two, inputs):

@@ -415,3 +415,10 @@ def test_one_column_is_filled_with_its_mean(solver):
     X = np.where(rng.random((60, 1)) < 0.2, np.nan, rng.standard_normal((60, 1)) + 5.0)
     found = SVDImputer(solver=solver, random_state=0).fit_transform(X)
     np.testing.assert_allclose(found[np.isnan(X)], np.nanmean(X), rtol=1e-6)
+
+
+def test_a_frame_without_rows_is_refused_as_an_array_is():
+    empty = pd.DataFrame({"a": [1.0], "c": ["x"]})[:0]
+    for X in (empty, empty[["a"]], np.empty((0, 2))):
+        with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+            SVDImputer().fit(X)

@@ -1,9 +1,11 @@
 """Tables of every kind become numbers, and what does not fit is refused with a reason."""
 
 import datetime
+import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
@@ -368,6 +370,104 @@ def test_blocks_and_parts_give_what_the_whole_gives():
     for block in blocks:
         parts.partial_fit(block)
     np.testing.assert_array_equal(parts.transform(table), whole)
+
+
+def gaps_first() -> pd.DataFrame:
+    """Columns of every kind without any value in the first thirty rows."""
+    rng = np.random.default_rng(1)
+    table = frame(120).assign(
+        code=rng.choice(["1", "2", "3"], 120),
+        size=rng.standard_normal(120),
+        lasted=pd.to_timedelta(rng.integers(1, 90, 120), unit="h"),
+        never=None,
+    )
+    table.loc[:29, ["city", "since", "code", "size", "lasted"]] = None
+    return table
+
+
+def test_what_a_column_holds_is_told_by_the_first_block_with_a_value_in_it():
+    table = gaps_first()
+    blocks = [table.iloc[start : start + 15].copy() for start in range(0, 120, 15)]
+    for block in blocks[:2]:  # as programs read cells that are all empty
+        block[["city", "since", "code", "lasted", "never"]] = np.nan
+    expected = TabularInputs().fit(table)
+    for n_jobs in (1, 3):
+        inputs = TabularInputs().fit_blocks(iter(blocks), n_jobs=n_jobs)
+        assert inputs.kinds_ == expected.kinds_
+        assert inputs.dropped_ == expected.dropped_
+        np.testing.assert_array_equal(inputs.transform(table), expected.transform(table))
+    parts = TabularInputs()
+    for block in blocks:
+        parts.partial_fit(block)
+    assert parts.kinds_ == expected.kinds_
+    np.testing.assert_array_equal(parts.transform(table), expected.transform(table))
+
+
+def test_blocks_that_disagree_on_a_column_without_a_value_at_first_are_refused_by_name():
+    first = pd.DataFrame({"x": [1.0, 2.0, 3.0], "mixed": [None] * 3})
+    blocks = [first, first.assign(mixed=[4, 5, 6]), first.assign(mixed=["a", "b", "b"])]
+    with pytest.raises(ValueError, match="'mixed' holds numbers in one block and levels in anoth"):
+        TabularInputs().fit_blocks(blocks)
+    dates = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"])
+    with pytest.raises(ValueError, match="'mixed' holds dates in one block and levels in anoth"):
+        TabularInputs().fit_blocks([first, first.assign(mixed=dates), blocks[2]])
+
+
+def test_a_column_of_numbers_may_later_be_gaps_of_any_type():
+    inputs = TabularInputs().fit(pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [3.0, 1.0, 2.0]}))
+    later = pd.DataFrame({"x": pd.to_datetime([None, None]), "y": [1.0, 2.0]})
+    filled = later.assign(x=np.nan)
+    np.testing.assert_array_equal(inputs.transform(later), inputs.transform(filled))
+
+
+@pytest.mark.parametrize("library", ["pandas", "arrow", "polars"])
+def test_large_integers_beside_gaps_are_levels_to_the_last_digit(library):
+    ids = pa.array([None if i % 7 == 0 else 2**62 + i % 3 for i in range(60)])
+    table = pa.table({"id": ids, "x": np.arange(60.0)})
+    if library == "pandas":
+        table = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    elif library == "polars":
+        table = pytest.importorskip("polars").from_arrow(table)
+    inputs = TabularInputs(categorical_features=["id"]).fit(table)
+    expected = [f"id__{2**62 + i}" for i in range(3)]
+    assert list(inputs.get_feature_names_out())[:4] == [*expected, "id__missing"]
+    np.testing.assert_array_equal(inputs.transform(table)[:, :4].sum(axis=1), 1.0)
+    gap = table.slice(0, 1) if library == "arrow" else table[:1]
+    assert TabularInputs().fit_blocks([gap, table]).kinds_ == ["number", "number"]
+
+
+def test_empty_cells_among_the_numbers_of_an_array_of_texts_are_gaps():
+    rows = np.array([["a", "1.5"], ["b", ""], ["a", "2"], ["b", "7"], ["", "3"]])
+    inputs = TabularInputs().fit(rows)
+    assert inputs.kinds_ == ["level", "number"]
+    assert "x1__missing" in inputs.get_feature_names_out()
+    objects = [[text or "", float(number or "nan")] for text, number in rows]
+    expected = TabularInputs().fit(np.array(objects, dtype=object))
+    np.testing.assert_array_equal(
+        inputs.transform(rows), expected.transform(np.array(objects, dtype=object))
+    )
+    np.testing.assert_array_equal(inputs.transform(rows[1:2]), inputs.transform(rows)[1:2])
+
+
+def test_complex_numbers_are_refused_later_too():
+    inputs = TabularInputs().fit(frame())
+    with pytest.raises(ValueError, match="'age' holds numbers .* here it holds 'complex"):
+        inputs.transform(frame().assign(age=1 + 2j))
+
+
+def test_one_long_text_makes_no_room_for_it_in_every_row():
+    rng = np.random.default_rng(0)
+    words = rng.choice(["a", "b"], 4000).astype(object)
+    words[7] = "x" * 100_000
+    table = pd.DataFrame({"words": words, "size": rng.standard_normal(4000)})
+    tracemalloc.start()
+    try:
+        made = TabularInputs().fit_transform(table)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert made.shape == (4000, 5)
+    assert peak < 50e6  # 4000 times the long one would be 1.6e9 bytes
 
 
 def test_many_different_values_are_sketched_within_the_stated_error():

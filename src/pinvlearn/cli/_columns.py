@@ -188,7 +188,7 @@ def kind_of_column(name: str, column: pd.Series, decimal: str) -> Kind:
         return kind_of_integers(name, [int(value) for value in known])
     if pd.api.types.is_numeric_dtype(column):
         return Kind("number")
-    return kind_of_texts(name, [as_text(cell) for cell in known], decimal)
+    return kind_of_texts(name, [as_text(cell).strip() for cell in known], decimal)
 
 
 def _integers_with_gaps(column: pd.Series) -> bool:
@@ -254,11 +254,13 @@ def _date_texts(column: pd.Series) -> list[Any]:
     """Dates as they are written, but for gaps and for those of a type that leaves no doubt."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return []
-    return [cell for cell in map(as_text, column) if cell == cell]
+    return [cell.strip() for cell in map(as_text, column) if cell == cell]
 
 
 def _days(column: pd.Series, day_first: bool | None) -> pd.Series:
     """Dates as days since 1970, with their fractions; None where the fit tells no order."""
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        column = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     if day_first is None:
         day_first = bool(_day_first(column))
     other = _orders(column).get(not day_first)
@@ -274,9 +276,23 @@ def _days(column: pd.Series, day_first: bool | None) -> pd.Series:
                 "them as 2024-12-31, or leave cells empty."
             )
     known = column.notna()
-    iso = all(is_iso_date(cell) for cell in _date_texts(column.head(100)))
     if pd.api.types.is_numeric_dtype(column):  # 20241231 would be nanoseconds to pandas
         column = column.map(as_text).astype(object)
+    moments = np.empty(len(column), dtype="datetime64[us]")
+    ordered = np.array([_is_in_digits(cell) for cell in column], dtype=bool)
+    for rows, first in ((ordered, day_first), (~ordered, False)):
+        moments[rows] = _moments(column[rows], first)
+    since = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return pd.Series(since, index=column.index).where(known, np.nan)
+
+
+def _is_in_digits(cell: Any) -> bool:
+    return isinstance(cell, str) and _IN_DIGITS.fullmatch(cell) is not None
+
+
+def _moments(column: pd.Series, day_first: bool) -> Any:
+    """Dates in microseconds; to pandas `day_first` would make 2024-02-03 a day in March."""
+    iso = all(is_iso_date(cell) for cell in _date_texts(column.head(100)))
     try:
         times = pd.to_datetime(
             column,
@@ -290,6 +306,4 @@ def _days(column: pd.Series, day_first: bool | None) -> pd.Series:
             f"column {column.name!r} does not hold dates only: {error}. Write them as 2024-12-31, "
             "or leave cells empty."
         ) from error
-    moments = times.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    since = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-    return pd.Series(since, index=column.index).where(known, np.nan)
+    return times.dt.tz_localize(None).to_numpy().astype("datetime64[us]")

@@ -5,6 +5,7 @@ strings); missing values are NaN in both. Data stored as sparse stays a sparse m
 """
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -67,6 +68,11 @@ class Data:
             return self.X
         return pd.DataFrame(self.X.toarray(), columns=[str(j) for j in range(self.X.shape[1])])
 
+    def whole(self) -> pd.DataFrame:
+        """The same and, last, the target that the file brings, unless rows have several labels."""
+        own = {} if self.y is None or self.multilabel else {OWN_TARGET: self.y}
+        return self.frame().assign(**own)
+
 
 def read(path: Path, note: Note, reading: Reading = AS_USUAL, *, empty: bool = False) -> Data:
     """Read any of the formats, by the ending of the name (packed or not), or a pipe.
@@ -84,7 +90,7 @@ def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
         raise UserError(
-            f"{where.name} could not be read as {where.suffix[1:]}: {sentence(error)}. {CHECK}"
+            f"{where.name} could not be read as {where.suffix[1:]}: {why_unreadable(error)}"
         ) from error
     names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
     if names.has_duplicates:
@@ -95,6 +101,16 @@ def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
     if where.reading.missing and where.suffix not in (".csv", ".tsv"):  # read so already
         data = _without(data, Marks.of(where.reading.missing))
     return replace(data, source=where)
+
+
+def why_unreadable(error: Exception) -> str:
+    """What a reader stumbled over, and what to do about it."""
+    if "allow_pickle" in str(error):
+        return (
+            "it holds Python objects, which are not loaded, as they could run code. Save texts by "
+            "astype(str), and numbers by astype(float)."
+        )
+    return f"{sentence(error)}. {CHECK}"
 
 
 def _without(data: Data, marks: Marks) -> Data:
@@ -193,16 +209,22 @@ def _categories(column: pd.Series) -> pd.Series:
 def _read_text(where: Source, note: Note) -> Data:
     text, header, mark = opened_text(where)
     # "?" is how the UCI repository writes a missing value.
-    frame = table(
-        where,
-        text,
-        mark,
-        note,
-        decimal=where.reading.decimal,
-        na_values=["?", *where.reading.missing],
-    )
+    options = {"decimal": where.reading.decimal, "na_values": ["?", *where.reading.missing]}
+    frame = _without_padding(table(where, text, mark, note, **options), where, options)
     _note_names(header, mark, where.reading.decimal, note)
     return Data(frame)
+
+
+def _without_padding(frame: pd.DataFrame, where: Source, options: dict[str, Any]) -> pd.DataFrame:
+    """Columns of texts with blanks behind them read once more without: "NA " is a gap too."""
+    for name in frame.columns if frame.columns.is_unique else ():
+        if pd.api.types.is_string_dtype(frame[name]) or frame[name].dtype == object:
+            bare = frame[name].map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+            if not bare.equals(frame[name]):
+                text = bare.to_frame("0").to_csv(index=False)
+                kind = {"dtype": str} if name in where.reading.texts else {"low_memory": False}
+                frame[name] = pd.read_csv(io.StringIO(text), **kind, **options)["0"]
+    return frame
 
 
 def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
@@ -323,6 +345,12 @@ def _read_npz(where: Source, note: Note) -> Data:
 
 def _one_for_each(y: Any, X: Any, name: str) -> Any:
     """Targets that are as many as the rows, in one column unless they are labels."""
+    if y is not None and y.dtype.kind == "c":
+        raise UserError(f"{name} holds y of dtype {y.dtype}; real numbers or classes are needed.")
+    if y is not None and OWN_TARGET in getattr(X, "columns", ()):
+        raise UserError(
+            f"{name} holds y, and a column of X that is called {OWN_TARGET!r} too. Rename this one."
+        )
     if y is not None and (
         y.shape[0:1] != X.shape[:1] or (not sparse.issparse(y) and y.size > len(y))
     ):

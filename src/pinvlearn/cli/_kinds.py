@@ -39,6 +39,12 @@ TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 
 _WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_SIGN = re.compile(r"[$€£¥%]")
+"""What stands beside amounts and shares."""
+
+_SPACED = re.compile(r"[-+]?\d{1,3}([ '\u00a0\u2019\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
+"""Thousands set apart by blanks or apostrophes."""
+
 _CODE = re.compile(r"[-+]?0\d+")
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|index|nr|row)$|[a-z](?:Id|ID)$")
 _OTHER_DATE = re.compile(
@@ -113,6 +119,15 @@ def _kind_of_spoilt(
     mark = "," if decimal == "." else "."
     grouped = re.compile(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?")
     pointed = re.compile(rf"[-+]?\d*\{mark}\d+(?:[eE][-+]?\d+)?")
+    sign = _SIGN.search(others[0])
+    if sign is not None and levels.word == "text":
+        bare = [cell.replace(sign[0], "").replace(" ", "") for cell in others]
+        if all(is_number(cell, decimal) or grouped.fullmatch(cell) for cell in bare):
+            why = f"numbers with {sign[0]!r}, as {others[0]!r}"
+            return Kind("text", why, remedy="Leave the sign out, and marks of thousands")
+    if levels.word == "text" and all(_SPACED.fullmatch(cell) for cell in others):
+        why = f"numbers with thousands set apart, as {others[0]!r}"
+        return Kind("text", why, remedy="Write them in one")
     if all(grouped.fullmatch(cell) or pointed.fullmatch(cell) for cell in others):
         thousands = all(grouped.fullmatch(cell) for cell in others) and (
             any(decimal in cell for cell in said) or any(cell.count(mark) > 1 for cell in others)

@@ -118,7 +118,8 @@ class _Where:
 
 def _bad(path: Path, number: int, word: bytes, allowed: str) -> None:
     shown = word[:40].decode(errors="replace")
-    raise UserError(f"{path}, line {number}: '{shown}' where {allowed} is expected.")
+    table = " A table of text ends in .csv or .tsv." * (".txt" in path.suffixes)
+    raise UserError(f"{path}, line {number}: '{shown}' where {allowed} is expected.{table}")
 
 
 def _number(word: bytes) -> float:

@@ -14,8 +14,8 @@ from scipy.io import mmread
 from pinvlearn._core.sparse import check_index_types, csr_from_parts, index_parts
 from pinvlearn._validation import check_matrix
 from pinvlearn.cli._columns import NO_COLUMN, is_index, kind_of_column
-from pinvlearn.cli._data import CHECK, listed, no_rows, parquet_frame
-from pinvlearn.cli._errors import UserError, sentence
+from pinvlearn.cli._data import CHECK, listed, no_rows, parquet_frame, why_unreadable
+from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._kinds import is_number
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
@@ -30,7 +30,7 @@ def read_matrix(path: Path, reading: Reading, note: Note) -> Any:
     except (MemoryError, UserError):
         raise
     except Exception as error:  # every reader has its own way to stumble over a damaged file
-        raise UserError(f"{where.name} could not be read: {sentence(error)}. {CHECK}") from error
+        raise UserError(f"{where.name} could not be read: {why_unreadable(error)}") from error
     try:
         return check_matrix(A, where.name)
     except TypeError as error:

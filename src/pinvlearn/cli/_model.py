@@ -1,5 +1,6 @@
 """From a table to a model: one scikit-learn Pipeline that does everything but read the file."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from pinvlearn.cli._columns import recipe_of
-from pinvlearn.cli._data import DENSE_FROM, Data, listed, tidy
+from pinvlearn.cli._data import DENSE_FROM, Data, listed, texts_of, tidy
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._kinds import MISSING, as_level
 from pinvlearn.cli._options import check_word
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading
-from pinvlearn.features.columns import PreparedLevels
+from pinvlearn.features.columns import PreparedLevels, truths_for
 from pinvlearn.learners._tables import DURATION, LEVEL, NUMBER
 from pinvlearn.learners.deep import DeepELMClassifier, DeepELMRegressor
 from pinvlearn.learners.elm import ELMClassifier, ELMRegressor
@@ -193,21 +195,24 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
         if frame.shape[1] != width:
             raise UserError(f"the data has {frame.shape[1]} columns; the model needs {width}.")
         return tidy(frame, frame.columns, data.decimal).to_numpy()
-    missing = [name for name in names if name not in frame.columns]
+    used = _used(model, names)  # others may hold anything, or not be there
+    missing = [name for name in used if name not in frame.columns]
     if missing:
         raise UserError(
             f"the data lacks {len(missing)} of the {width} columns that the model learned from: "
             f"{listed(missing)}. Add them, or fit a model without them."
         )
     levels, kinds = _levels(model), _kinds(model)
-    numbers = [name for name in names if kinds.get(name, NUMBER) == NUMBER]
+    numbers = [name for name in used if kinds.get(name, NUMBER) == NUMBER]
     durations = {
-        name: _durations(frame[name]) for name in names if kinds.get(name) == DURATION
+        name: _durations(frame[name]) for name in used if kinds.get(name) == DURATION
     }  # and dates are texts of ISO 8601
-    frame = tidy(frame[list(names)], numbers, data.decimal).assign(**durations)
-    _note_missing(frame, AS_FITTED, note)
-    _note_unseen(frame, levels, note)
-    return frame
+    ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    ready = ready.assign(**_as_learned(data, ready, levels))
+    _note_missing(ready, AS_FITTED, note)
+    _note_unseen(ready, levels, note)
+    rest = frame[[name for name in names if name in frame.columns and name not in ready.columns]]
+    return pd.concat([ready, rest], axis=1).reindex(columns=names)
 
 
 def reading_for(model: Any, reading: Reading) -> Reading:
@@ -253,6 +258,13 @@ def _inputs(model: Any) -> Any:
     return inputs if named else None
 
 
+def _used(model: Any, names: Sequence[str]) -> list[str]:
+    """Columns that a loaded model makes something of; the others were left out by its fit."""
+    inputs = _inputs(model)
+    sources = None if inputs is None else {column.source for column in inputs.columns_.columns}
+    return [name for at, name in enumerate(names) if sources is None or at in sources]
+
+
 def _kinds(model: Any) -> dict[str, str]:
     """What each column of a loaded model holds, where that is known."""
     inputs = _inputs(model)
@@ -272,6 +284,24 @@ def _levels(model: Any) -> dict[str, set[str]]:
     return known
 
 
+def _as_learned(
+    data: Data, frame: pd.DataFrame, levels: dict[str, set[str]]
+) -> dict[str, pd.Series]:
+    """Columns in which words such as None and NA are levels, where the model has learned them so.
+
+    Else they are gaps, as they are in text; what Parquet and Python hold are texts like others.
+    """
+    made = {}
+    for name, known in levels.items():
+        learned = known & MISSING
+        if learned and frame[name].isna().any():
+            written = texts_of(data, [name])[name].loc[frame.index].map(as_level)
+            made[name] = frame[name].where(~written.isin(learned), written)
+        elif known and frame[name].isin(MISSING - known).any():
+            made[name] = frame[name].mask(frame[name].isin(MISSING - known))
+    return made
+
+
 def _durations(column: pd.Series) -> pd.Series:
     """Durations of a model that Python has saved; numbers are seconds, as Parquet's are read."""
     seconds = pd.api.types.is_numeric_dtype(column)
@@ -288,7 +318,7 @@ def _note_unseen(X: pd.DataFrame, levels: dict[str, set[str]], note: Note) -> No
     for name, known in levels.items():
         if not known:  # it was left out
             continue
-        unseen = X[name].notna() & ~X[name].isin(known)
+        unseen = X[name].notna() & ~X[name].isin({*known, *truths_for(known)})
         if unseen.any():
             first = X.loc[unseen, name].iloc[0]
             note(

@@ -36,6 +36,16 @@ MAGIC = {
 }
 """How what comes through a pipe, which has no ending, begins; anything else is CSV."""
 
+NO_TEXT = {
+    b"PK\x03\x04": "a spreadsheet or an archive",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"PAR1": "a Parquet file",
+    b"\x93NUMPY": "an array of NumPy",
+    b"%PDF": "a PDF file",
+    b"\x89PNG": "a picture",
+}
+"""How other things begin that may be called .csv; in Latin-1 they would be texts."""
+
 _QUOTED = r'(?<![^,;\t|\r\n \ufeff])"(?:[^"]|"")*+"'
 """What is within quotes, which begin a cell: one that follows a digit is a mark of inches."""
 
@@ -85,7 +95,8 @@ class Source:
 
     def opened(self) -> "Path | io.BytesIO":
         """What readers of binary formats take."""
-        return self.path if self.piped is None else io.BytesIO(self.contents())
+        plain = self.piped is None and self.path.suffix.lower() == self.suffix
+        return self.path if plain else io.BytesIO(self.contents())
 
     def digest(self) -> str:
         """A name for the rows: told from the bytes, so that a file is counted once."""
@@ -97,6 +108,12 @@ class Source:
     def text(self) -> "Text":
         """The contents as text."""
         raw = self.contents()
+        other = next((what for start, what in NO_TEXT.items() if raw.startswith(start)), None)
+        if other is not None:
+            raise UserError(
+                f"{self.name} is {other}, and no text. Save it as CSV, or give it the ending of "
+                "its kind."
+            )
         encoding = _codec(self.reading.encoding, raw)
         try:
             text = Text(raw.decode(encoding), encoding)

@@ -19,6 +19,7 @@ from pinvlearn.cli._kinds import (
 )
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source
+from pinvlearn.features.columns import truths_for
 
 Task: TypeAlias = Literal["classification", "regression"]
 
@@ -65,7 +66,7 @@ def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
     """Refuse a target of dates, or of texts that seem to be numbers: each would be a class."""
     if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
         return
-    cells = [str(cell) for cell in y]
+    cells = [str(cell).strip() for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
     if kind_of_levels(cells).word != "text":
         return
@@ -166,7 +167,7 @@ def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[A
     """
     labels = None if _are_texts(like) else _whole_numbers(y)
     if labels is None:
-        labels = _texts(y) if like is None else _as_known(_texts(y), like.astype(str).tolist())
+        labels = _texts(y) if like is None else _as_known(_texts(y), like)
     if len(np.unique(labels)) < least:
         raise UserError(
             f"every row has the target '{labels[0]}'; classification needs two classes. Check the "
@@ -176,17 +177,26 @@ def as_labels(y: pd.Series, *, least: int = 2, like: Any = None) -> np.ndarray[A
 
 
 def _are_texts(classes: Any) -> bool:
-    return classes is not None and all(isinstance(label, str) for label in classes.tolist())
+    """Whether classes are no numbers: texts, or truth values of a model that Python has saved."""
+    return classes is not None and all(isinstance(label, str | bool) for label in classes.tolist())
 
 
-def _as_known(labels: np.ndarray[Any, Any], classes: list[str]) -> np.ndarray[Any, Any]:
-    """Labels as the classes of a model are written: 1 as 1.0, true as TRUE, if one is that."""
-    written = {_meant(label): label for label in classes}
+def _as_known(labels: np.ndarray[Any, Any], known: Any) -> np.ndarray[Any, Any]:
+    """Labels as the classes of a model are written: 1 as 1.0, true as TRUE, if one is that.
+
+    0 and 1 are the classes of a model of truth values, and the other way round.  Numbers and truth
+    values, where all labels are such classes.
+    """
+    classes = known.astype(str).tolist()
+    written = {_meant(other): label for other, label in truths_for({*classes}).items()}
+    written |= {_meant(label): label for label in classes}
     written |= {label: label for label in classes}
     found = {
         label: written.get(label, written.get(_meant(label), as_level(label)))
         for label in np.unique(labels).tolist()
     }
+    if known.dtype.kind in "biu" and {*found.values()} <= {*classes}:
+        found = {label: known[classes.index(name)] for label, name in found.items()}
     return np.array([found[label] for label in labels.tolist()])
 
 

@@ -51,8 +51,22 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
     except pd.errors.ParserError:
         _check_fields(where, _rows(text, mark), names, mark)
         raise
+    if note is not None and frame.shape[1] and frame.iloc[:, -1].isna().any():
+        _note_short(text, mark, note)
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame.reset_index(drop=True)
+
+
+def _note_short(text: str, mark: str, note: Note) -> None:
+    """Say which rows end before the last column: pandas takes what they lack for missing."""
+    rows = _rows(text, mark)
+    names = len(next(rows, (0, []))[1])
+    short = [line for line, cells in rows if len(cells) < names]
+    if short:
+        note(
+            f"lines that end before the last column: {len(short)}, first line {short[0]}; what "
+            "they lack is taken as missing. Check that the file is complete"
+        )
 
 
 def _check_fields(

@@ -30,6 +30,9 @@ HEADS = {
 """How files begin."""
 
 MODEL, FACTORS, SUMS = "a model of pinvlearn", "factors of pinvlearn svd", "sums of pinvlearn"
+OTHERS = {**TABLES, ".npz": SUMS}
+"""Endings that no model has: `update` and `merge` take files for sums by theirs."""
+
 FACTORS_HOLD, SUMS_HOLD = {"U.npy", "s.npy", "Vt.npy"}, "meta.npy"
 
 
@@ -39,9 +42,7 @@ def check_output(out: Path, inputs: Iterable[Path], kind: str) -> None:
         raise UserError(f"{out} is not a regular file; give the name of a file to write.", USAGE)
     if not out.parent.is_dir():
         raise UserError(f"there is no folder {out.parent} to write {out.name} into.", USAGE)
-    if not out.is_file():
-        return
-    for path in inputs:
+    for path in inputs if out.is_file() else ():
         if path.is_file() and out.samefile(path):
             through = "" if path == out else f" (through {out})"
             raise UserError(
@@ -49,7 +50,12 @@ def check_output(out: Path, inputs: Iterable[Path], kind: str) -> None:
                 "name.",
                 USAGE,
             )
-    found = kind_of_file(out)
+    other = OTHERS.get(out.suffix.lower())
+    if kind == MODEL and other:
+        raise UserError(
+            f"--out is {out}, named like {other}. End the name of a model in .skops.", USAGE
+        )
+    found = kind_of_file(out) if out.is_file() else None
     if found not in (kind, None):
         raise UserError(
             f"{out} is there already and holds {found}; {kind} is not written over it. Give "

@@ -69,6 +69,13 @@ def compare(
         ),
     ] = None,
     drop: Drop = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Column to take as categories; repeatable."),
+    ] = None,
+    date: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="Column of dates; repeatable.")
+    ] = None,
     missing: Missing = None,
     encoding: Encoding = None,
     decimal: Decimal = ".",
@@ -102,13 +109,15 @@ def compare(
             target,
             task,
             output.note,
-            reading=as_read(encoding, decimal, missing),
+            reading=as_read(encoding, decimal, missing, categorical),
         )
         X = found.X
         if hasattr(X, "columns"):
-            wish = _columns.Wish(drop or ())
+            wish = _columns.Wish(drop or (), (), categorical or (), date or ())
             wish.check(list(X.columns), target)
             X, _ = _columns.arrange(X, target, wish, found.source.reading, output.note)
+        elif drop or categorical or date:
+            raise UserError("--drop, --categorical and --date name columns of tables.", USAGE)
         tables = [Table(data.name, X, found.y, found.task)]
     tables = [
         table._replace(X=_model.learning_inputs(table.X, output.note, _model.FILLED))

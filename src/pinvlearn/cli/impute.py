@@ -76,7 +76,7 @@ def impute(
         elif where.suffix == ".parquet":
             rows = _imputing.impute_parquet(where, out, wish, output.note)
         else:
-            frame = _data.read_source(where, output.note).frame()
+            frame = _data.read_source(where, output.note).whole()
             rows = _imputing.impute_frame(where.name, frame, out, wish, output.note)
     if out is not None:
         output.note(f"{rows} rows in {out}")

@@ -105,6 +105,6 @@ def report_filled(path: Path, data: Source, out: Path, notes: Sequence[str]) -> 
     from pinvlearn.cli import _data
     from pinvlearn.report.write import write_imputation
 
-    before = _data.read_source(data, lambda _: None).frame()
+    before = _data.read_source(data, lambda _: None).whole()
     after = _data.read(out, lambda _: None, data.reading).frame()
     write_imputation(path, data.path.name, before, after, notes)

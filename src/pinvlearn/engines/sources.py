@@ -169,7 +169,8 @@ class CSVBlocks:
             return csv.open_csv(
                 path,
                 read_options=csv.ReadOptions(block_size=_bytes_at_once(path)),
-                parse_options=csv.ParseOptions(delimiter=self.delimiter),
+                # else a text of several lines is refused where the bytes read at once end in it
+                parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
                 convert_options=csv.ConvertOptions(**types),
             )
         except (OSError, ValueError) as failure:
@@ -189,15 +190,24 @@ class CSVBlocks:
                 yield _split(self, table, path)
 
     def _check_texts(self, table: Any, path: str) -> None:
-        """Refuse targets that are not there: pyarrow takes an empty cell among texts for a text."""
+        """Refuse targets that are not there: among texts pyarrow has them as such.
+
+        Who says that the target is texts has "NA" as it is.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
+        from pyarrow.csv import ConvertOptions
 
+        gaps = pa.array([""] if self.target_type else ConvertOptions().null_values)
         for name in _names(self.target):
             column = table[name]
-            empty = pc.sum(pc.equal(column, "")).as_py() if column.type == pa.string() else 0
-            if empty:
-                raise _without_value(path, empty, name)
+            if column.type != pa.string():
+                continue
+            missing = column.filter(pc.is_in(column, gaps))
+            if len(missing):
+                mark = missing[0].as_py()
+                other = f' If {mark!r} is a class, give target_type="string".' * bool(mark)
+                raise _without_value(path, len(missing), name, other)
 
     def _tables(self, path: str) -> Iterator[Any]:
         """Tables of `rows` rows: pyarrow's own batches depend on the bytes of the file."""
@@ -427,8 +437,11 @@ def _split(source: Any, table: Any, path: str) -> Block:
     import pyarrow as pa
 
     X = table.select(source.features)
-    for field in X.schema:
+    for at, field in enumerate(X.schema):
         kind = field.type
+        if pa.types.is_decimal(kind):
+            X = X.set_column(at, field.name, X.column(at).cast(pa.float64()))
+            continue
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind == pa.bool_()):
             raise ValueError(
                 f"{path}: column {field.name!r} holds {kind}; features must be numbers. Name the "
@@ -441,17 +454,22 @@ def _split(source: Any, table: Any, path: str) -> Block:
     return X, y, column_values(table, source.sample_weight, path)
 
 
-def _without_value(path: str, count: int, name: str) -> ValueError:
+def _without_value(path: str, count: int, name: str, other: str = "") -> ValueError:
     return ValueError(
         f"{path}: {count} rows have no value in column {name!r}. Leave them out, or fill them in."
+        + other
     )
 
 
 def column_values(table: Any, name: str, path: str) -> Any:
+    import pyarrow as pa
+
     column = table[name]
     if column.null_count:
         raise _without_value(path, column.null_count, name)
     if hasattr(column.type, "value_type"):  # categories, kept as codes and a dictionary
         column = column.cast(column.type.value_type)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values

@@ -10,6 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +27,9 @@ CLIP = 3.0
 
 FAR = 1e8
 """Quartile distances beyond which values are all the same: their squares must not overflow."""
+
+NOTHING = "nothing"
+"""The kind of a column of which no value has been seen: it may turn out to be of any."""
 
 RARE_ROWS, RARE_SHARE = 3, 0.01
 """A level is rare with fewer rows than the smaller of so many and this share of all."""
@@ -87,8 +92,8 @@ class LevelSummary:
     @classmethod
     def of(cls, column: Levels, limit: int) -> LevelSummary:
         """The summary of a block's column."""
-        values, counts = np.unique(column.values[~column.missing], return_counts=True)
-        found = dict(zip(map(str, values), map(int, counts), strict=True))
+        counts = Counter(column.values[~column.missing].tolist())
+        found = {level: counts[level] for level in sorted(counts)}
         return cls(column.name, column.source, found, int(column.missing.sum()))
 
     def merged(self, other: LevelSummary) -> LevelSummary:
@@ -101,33 +106,71 @@ class LevelSummary:
 
 
 ColumnSummary: TypeAlias = NumberSummary | LevelSummary
+ColumnSummaries: TypeAlias = tuple[ColumnSummary, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class TableSummary:
-    """The summaries of all columns of a table, in its order."""
+    """The summaries of all columns of a table, in its order, and of what kind each column is."""
 
     columns: tuple[ColumnSummary, ...]
     n_rows: int
+    kinds: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, columns: Iterable[Column], n_rows: int, limit: int = DISTINCT) -> TableSummary:
+    def of(
+        cls,
+        columns: Iterable[Column],
+        n_rows: int,
+        limit: int = DISTINCT,
+        kinds: Iterable[str] = (),
+    ) -> TableSummary:
         """The summary of a block; n log n work for each column."""
-        return cls(tuple(_summary(column, limit) for column in columns), n_rows)
+        return cls(tuple(_summary(column, limit) for column in columns), n_rows, tuple(kinds))
 
     def merged(self, other: TableSummary) -> TableSummary:
         """Of both blocks' rows."""
-        pairs = zip(self.columns, other.columns, strict=True)
-        return TableSummary(
-            tuple(one.merged(two) for one, two in pairs),  # type: ignore[arg-type]
-            self.n_rows + other.n_rows,
-        )
+        if self.kinds == other.kinds:
+            columns, kinds = _merged_columns(self.columns, other.columns), self.kinds
+        else:
+            pairs = zip(self._by_source(), other._by_source(), strict=True)
+            found = [_merged_kinds(one, two) for one, two in pairs]
+            kinds = tuple(kind for kind, _ in found)
+            columns = tuple(column for _, made in found for column in made)
+        return TableSummary(columns, self.n_rows + other.n_rows, kinds)
+
+    def _by_source(self) -> list[tuple[str, ColumnSummaries]]:
+        """For each column of the table its kind, and the summaries that come from it."""
+        made = groupby(self.columns, key=attrgetter("source"))
+        return [(kind, tuple(own)) for kind, (_, own) in zip(self.kinds, made, strict=True)]
 
     @property
     def rank_error(self) -> float:
         """The largest share of rows by which a rank of any column may be off."""
         sketches = [c.sketch for c in self.columns if isinstance(c, NumberSummary)]
         return max((sketch.rank_error for sketch in sketches), default=0.0)
+
+
+def _merged_columns(one: ColumnSummaries, two: ColumnSummaries) -> ColumnSummaries:
+    pairs = zip(one, two, strict=True)
+    return tuple(first.merged(second) for first, second in pairs)  # type: ignore[arg-type]
+
+
+def _merged_kinds(
+    one: tuple[str, ColumnSummaries], two: tuple[str, ColumnSummaries]
+) -> tuple[str, ColumnSummaries]:
+    """One column of two blocks; where one holds nothing, it adds its gaps to those of the other."""
+    if one[0] == two[0]:
+        return one[0], _merged_columns(one[1], two[1])
+    for empty, (kind, columns) in ((one, two), (two, one)):
+        if empty[0] == NOTHING:
+            gaps = empty[1][0].missing
+            return kind, tuple(replace(own, missing=own.missing + gaps) for own in columns)
+    name = min((own[0].name for _, own in (one, two)), key=len)  # "when", not "when__days"
+    raise ValueError(
+        f"column {name!r} holds {one[0]}s in one block and {two[0]}s in another, and nothing in "
+        "the first. Give it one type in all blocks, or name it in categorical_features."
+    )
 
 
 def _summary(column: Column, limit: int) -> ColumnSummary:
@@ -221,12 +264,10 @@ class PreparedLevels:
 
     def __call__(self, column: Any) -> list[Array]:
         """The columns that a block's column becomes; an unseen level is a rare one, or none."""
-        known = np.array(self.levels, dtype=np.str_)
-        values = _as_truths(np.asarray(column.values, dtype=np.str_), {*self.levels, *self.pooled})
-        codes = np.full(len(values), -1)
-        if len(known):
-            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-            codes = np.where(known[at] == values, at, codes)
+        place = {level: at for at, level in enumerate(self.levels)}
+        others = truths_for({*self.levels, *self.pooled})
+        place |= {other: place[level] for other, level in others.items() if level in place}
+        codes = np.array([place.get(value, -1) for value in column.values.tolist()], dtype=np.intp)
         if self.pooled:
             codes = np.where(codes < 0, len(self.levels), codes)
         last = len(self.labels) - 1 if self.missing else -1
@@ -240,13 +281,12 @@ TRUTHS = {"False": "0", "True": "1"}
 """Truth values, and how they come from programs that have none."""
 
 
-def _as_truths(values: Any, levels: set[str]) -> Any:
-    """Levels of a block's column: 0 and 1 where truth values were learned, and the other way."""
-    for own, others in ((TRUTHS, TRUTHS.values()), (TRUTHS.values(), TRUTHS)):
+def truths_for(levels: set[str]) -> dict[str, str]:
+    """What else stands for levels: 0 and 1 for truth values, and the other way."""
+    for own in (TRUTHS, {number: truth for truth, number in TRUTHS.items()}):
         if levels <= {*own}:
-            for level, other in zip(own, others, strict=True):
-                values = np.where(values == other, level, values)
-    return values
+            return {other: level for level, other in own.items()}
+    return {}
 
 
 Prepared: TypeAlias = PreparedNumbers | PreparedLevels

@@ -48,12 +48,12 @@ def columns_of_blocks(inputs: Any, head: Any, each: Each) -> int:
 
     A transformer other than `TabularInputs` learns from the head alone.
     """
-    whole = isinstance(inputs, TabularInputs)
+    whole, kinds = isinstance(inputs, TabularInputs), ()
     if whole:
-        inputs._first_summary(head)
+        kinds = inputs._first_summary(head).kinds
     elif inputs is not None:
         inputs.fit(head)
-    found = list(each(_Columns(inputs if whole else None)))
+    found = list(each(_Columns(inputs if whole else None, kinds)))
     if whole:
         parts = (summary for _, summary in found if summary is not None)
         inputs._take(merged(parts, TableSummary.merged))
@@ -63,6 +63,7 @@ def columns_of_blocks(inputs: Any, head: Any, each: Each) -> int:
 @dataclass(frozen=True, eq=False)
 class _Columns:
     inputs: TabularInputs | None
+    kinds: tuple[str, ...]
 
     def __call__(self, number: int, block: Any) -> tuple[int, TableSummary | None]:
         X = unpacked(block, number)[0]
@@ -70,7 +71,7 @@ class _Columns:
         if self.inputs is None or n == 0:
             return n, None
         with naming(f"block {number}: "):
-            return n, self.inputs._next_summary(X)
+            return n, self.inputs._next_summary(X, self.kinds)
 
 
 def sample_of_blocks(

@@ -14,7 +14,7 @@ import narwhals
 import numpy as np
 
 from pinvlearn._core.arrays import Array
-from pinvlearn.features.columns import Column, Levels, Numbers
+from pinvlearn.features.columns import NOTHING, Column, Levels, Numbers
 
 NUMBER, LEVEL, DATE, DURATION = "number", "level", "date", "duration"
 """What a column of a table holds."""
@@ -72,13 +72,16 @@ def raw_columns(X: Any) -> list[RawColumn]:
 
 def _of_series(name: str, series: Any) -> RawColumn:
     category = isinstance(series.dtype, narwhals.Categorical | narwhals.Enum)
-    missing, values = series.is_null().to_numpy(), np.asarray(series.to_numpy())
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    if series.dtype.is_integer() and missing.any():  # as floats large ones would lose digits
+        series = series.fill_null(0)
+    values = np.asarray(series.to_numpy())
     if values.ndim > 1:
         raise TypeError(
             f"column {name!r} holds {series.dtype}; a cell must be a number, a text, a truth value "
             "or a date. Split it into columns of its own."
         )
-    return _with_gaps(name, values, np.asarray(missing, dtype=bool), category)
+    return _with_gaps(name, values, missing, category)
 
 
 def _of_array(name: str, values: Any) -> RawColumn:
@@ -108,10 +111,15 @@ def _is_gap(value: Any) -> bool:
 
 
 def kind_of(column: RawColumn, categorical: bool) -> str:
-    """What a column holds, judged by its type and, where that says nothing, by its values."""
+    """What a column holds, judged by its type and, where that says nothing, by its values.
+
+    `NOTHING` where it has neither: a float is how many a program stores a column of gaps.
+    """
     if column.category or categorical:
         return LEVEL
     code = column.values.dtype.kind
+    if code in "iufOU" and column.missing.all():
+        return NOTHING
     if code in "iuf":
         return NUMBER
     if code in "mM":
@@ -120,9 +128,9 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
         raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
     known = column.values[~column.missing]
     if code == "U":  # of an array, in which one text makes texts of all numbers
-        return NUMBER if _are_numbers(known) else LEVEL
+        return NUMBER if _are_numbers(known[known != ""]) else LEVEL
     if code == "O":
-        if len(known) == 0 or all(map(_is_number, known)):
+        if all(map(_is_number, known)):
             return NUMBER
         if all(isinstance(value, datetime.date) or _is_period(value) for value in known):
             return DATE
@@ -142,7 +150,7 @@ def _are_numbers(texts: Any) -> bool:
         texts.astype(np.float64)
     except ValueError:
         return False
-    return True
+    return len(texts) > 0
 
 
 def _is_number(value: Any) -> bool:
@@ -166,6 +174,8 @@ def columns_of(raw: Sequence[RawColumn], kinds: Sequence[str | None]) -> list[Co
             continue
         if kind == LEVEL:
             made.append(Levels(column.name, source, _texts(column), column.missing))
+        elif kind == NOTHING:
+            made.append(Numbers(column.name, source, np.full(len(column), np.nan)))
         elif kind == NUMBER:
             values = _floats(column)
             _check_no_infinity(column.name, values)
@@ -182,8 +192,10 @@ def _floats(column: RawColumn) -> Array:
     values = np.full(len(column), np.nan)
     known = column.values[~column.missing]
     try:
-        if known.dtype.kind in "mM":  # NumPy would count ticks
+        if known.dtype.kind in "mMc" and len(known):  # NumPy would count ticks, or take a part
             raise TypeError
+        if known.dtype.kind == "U":  # gaps of an array of texts
+            known = np.where(known == "", "nan", known)
         values[~column.missing] = known.astype(np.float64)
     except OverflowError as error:
         raise ValueError(
@@ -199,7 +211,7 @@ def _floats(column: RawColumn) -> Array:
 
 
 def _first_text(column: RawColumn) -> Any:
-    for value in column.values[~column.missing]:
+    for value in column.values[~column.missing] if column.values.dtype.kind != "c" else ():
         try:
             float(value)
         except (TypeError, ValueError):
@@ -217,16 +229,19 @@ def _check_no_infinity(name: str, values: Array) -> None:
 
 
 def _texts(column: RawColumn) -> Any:
-    """Levels as text; a whole number is the same level as an integer and as a float."""
+    """Levels as text; a whole number is the same level as an integer and as a float.
+
+    As objects: among NumPy's own texts each cell would take as much room as the longest.
+    """
     cells, code = column.values, column.values.dtype.kind
     if code in "biuf":
         values, where = np.unique(cells, return_inverse=True)
         # not as Python's floats: of single precision 0.1 would be 0.10000000149011612
-        return np.array([_text(value) for value in values], dtype=np.str_)[where]
+        return np.array([_text(value) for value in values], dtype=object)[where]
     if code in "mM":
         cells = cells.astype(f"{code}8[us]")  # whose text does not depend on the unit
     pairs = zip(cells, column.missing, strict=True)
-    return np.array(["" if gap else _text(value) for value, gap in pairs], dtype=np.str_)
+    return np.array(["" if gap else _text(value) for value, gap in pairs], dtype=object)
 
 
 def _text(value: Any) -> str:

@@ -195,6 +195,11 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self.scale_: Array
         if is_mixed(X):
             check_names(self, X, reset=True)
+            if len(X) == 0:
+                raise ValueError(
+                    f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is "
+                    "required by SVDImputer."
+                )
             self.n_features_in_ = X.shape[1]
             self.columns_ = describe(X, self.missing_values)
         inputs = self._inputs(X, reset=True)

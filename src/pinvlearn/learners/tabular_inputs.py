@@ -16,9 +16,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from pinvlearn._core.arrays import Array, IntArray
 from pinvlearn._core.threads import in_threads
 from pinvlearn._validation import check_choice, check_in_memory, check_size, unmasked
-from pinvlearn.features.columns import COPIES, Column, TableSummary, prepare
+from pinvlearn.features.columns import COPIES, NOTHING, Column, TableSummary, prepare
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._tables import (
+    NUMBER,
     RawColumn,
     check_names,
     columns_of,
@@ -70,7 +71,8 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         Share of the rows by which a rank may be off: 0 up to 4096 different values in a column,
         above that 1/4096 for a table in memory, and at most (⌈log₂ b⌉ + 1)/4096 for b blocks.
     kinds_ : list of str
-        What each column holds: "number", "level", "date" or "duration".
+        What each column holds: "number", "level", "date" or "duration"; "number" where it has no
+        value at all.
     sources_ : array of int
         For each column made, the position of the column it comes from.
     summaries_ : list
@@ -85,7 +87,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     From blocks (`partial_fit`, `fit_blocks`) each column is learned as a sketch of at most 4096
     values, merged along a fixed tree over the blocks: the same bits for any number of workers.
     Where blocks begin and end matters only in columns with more different values, and there by no
-    more than `rank_error_`.
+    more than `rank_error_`.  What a column holds is told by the first block that has a value in it.
 
     An unseen level is taken as a rare one, or as none where no level was rare; 0 and 1 are the
     levels of a column of truth values.  Texts in a column of dates are read as ISO 8601.  A gap in
@@ -162,7 +164,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             parts = list(getattr(self, "summaries_", ()))
             if not parts:
                 forget_fit(self)
-            total = self._next_summary(X) if parts else self._first_summary(X)
+            total = self._next_summary(X, _seen(parts)) if parts else self._first_summary(X)
             size = 1
             while parts and parts[-1][0] == size:
                 total = parts.pop()[1].merged(total)
@@ -197,7 +199,11 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             head = self._first_summary(_table(first))
             sums = Merging(TableSummary.merged)
             sums.add(Node("", 0, 0), head)
-            rest = in_threads(lambda block: self._next_summary(_table(block)), source, n_jobs)
+
+            def summary_of(block: Any) -> TableSummary:
+                return self._next_summary(_table(block), head.kinds)
+
+            rest = in_threads(summary_of, source, n_jobs)
             for number, summary in enumerate(rest, start=1):
                 sums.add(Node("", 0, number), summary)
             self._take(sums.result())
@@ -285,6 +291,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
                 + "; ".join(self.columns_.notes)
                 + ". Give at least one column whose values differ."
             )
+        self.kinds_ = [NUMBER if kind == NOTHING else kind for kind in summary.kinds]
         self.dropped_, self.pooled_ = self.columns_.dropped, self.columns_.pooled
         self.notes_ = self.columns_.notes
         self.rank_error_ = summary.rank_error
@@ -292,13 +299,17 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     def _first_summary(self, X: Any) -> TableSummary:
         raw = self._raw(X, self, reset=True)
         chosen = self._chosen(raw)
-        self.kinds_ = [
-            kind_of(column, bool(listed)) for column, listed in zip(raw, chosen, strict=True)
-        ]
-        return TableSummary.of(columns_of(raw, self.kinds_), len(raw[0]))
+        kinds = [kind_of(column, bool(listed)) for column, listed in zip(raw, chosen, strict=True)]
+        return TableSummary.of(columns_of(raw, kinds), len(raw[0]), kinds=kinds)
 
-    def _next_summary(self, X: Any) -> TableSummary:
-        return TableSummary.of(*self._columns(X, self, self.kinds_))
+    def _next_summary(self, X: Any, kinds: Sequence[str]) -> TableSummary:
+        """Of more rows; columns of which nothing has been seen are of the kind they are here."""
+        raw = self._raw(X, self, reset=False)
+        found = [
+            kind_of(column, False) if kind == NOTHING else kind
+            for column, kind in zip(raw, kinds, strict=True)
+        ]
+        return TableSummary.of(columns_of(raw, found), len(raw[0]), kinds=found)
 
     def _columns(self, X: Any, owner: Any, kinds: Sequence[str | None]) -> tuple[list[Column], int]:
         raw = self._raw(X, owner, reset=False)
@@ -366,6 +377,12 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _seen(parts: Sequence[tuple[int, TableSummary]]) -> list[str]:
+    """The kind of each column, from the rows of all parts."""
+    columns = zip(*(part.kinds for _, part in parts), strict=True)
+    return [next((kind for kind in own if kind != NOTHING), NOTHING) for own in columns]
 
 
 def _table(block: Any) -> Any:
