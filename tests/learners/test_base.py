@@ -579,6 +579,21 @@ class TestMaps:
         with pytest.raises(ValueError, match=r"(?i)nan.*(feature|column)|(feature|column).*nan"):
             pinvlearn.PinvRegressor(spoiled, **options).fit(IRIS, LENGTHS)
 
+    @pytest.mark.parametrize("copies", [1, 400])
+    def test_features_of_later_rows_that_are_not_finite_are_named(self, copies):
+        """The first of several outputs that are NaN was taken for the largest."""
+
+        def logarithm(X):
+            with np.errstate(invalid="ignore"):
+                return np.log(X)
+
+        later = np.tile(IRIS, (copies, 1))
+        later[3, 1] = -1.0
+        for learner in (pinvlearn.PinvClassifier, pinvlearn.PinvRegressor):
+            model = learner(logarithm, alpha=1.0).fit(IRIS, SPECIES)
+            with pytest.raises(ValueError, match="gives NaN or infinity, first in row 3, column 1"):
+                model.predict(later)
+
     def test_the_solution_is_that_of_the_formula(self):
         for name in NAMES:
             model = make(name, alpha=0.3).fit(IRIS, target(name))

@@ -58,10 +58,11 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
     return A
 
 
-def check_features(H: Any, n_rows: int, n_columns: int) -> Matrix:
+def check_features(H: Any, n_rows: int, n_columns: int, given_as: str = "features") -> Matrix:
     """What a user's feature map gives: numbers, a row for each that it was given.
 
-    Frames and lists become arrays.  Columns may be any number where 0 are asked for.
+    Frames and lists become arrays.  Columns may be any number where 0 are asked for.  `given_as`
+    is the parameter that the map is.
     """
     if not (is_sparse(H) or is_device(H) or is_foreign(H)):
         H = np.asarray(H)
@@ -76,7 +77,7 @@ def check_features(H: Any, n_rows: int, n_columns: int) -> Matrix:
         wanted = f"({n_rows}, {n_columns or 'any'})"
         raise ValueError(
             f"the features of {n_rows} rows have the shape {tuple(H.shape)}; {wanted} is needed: "
-            "features= must give a row for each row, and always as many columns."
+            f"{given_as}= must give a row for each row, and always as many columns."
         )
     return H
 

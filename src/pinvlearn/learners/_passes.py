@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_block
-from pinvlearn.engines.plan import Plan, naming, unpacked
+from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn._validation import check_block, check_features, check_finite, check_magnitude
+from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.features.columns import TableSummary
 from pinvlearn.features.metric import GradientProduct, MetricColumns
 from pinvlearn.learners.tabular_inputs import TabularInputs
@@ -39,20 +39,32 @@ class TableCheck:
     ) -> tuple[Matrix, Any, Array | None]:
         if self.inputs is not None:
             n = _length(X)
-            X = np.asarray(self.inputs.transform(X)) if n else np.empty((0, schema.n_features))
+            none = np.empty((0, schema.n_features))
+            X = made_ready(self.inputs.transform(X), X) if n else none
         return check_block(X, y, sample_weight, schema, learner, where)
 
 
-def columns_of_blocks(inputs: Any, head: Any, each: Each) -> int:
+def made_ready(Z: Any, X: Any) -> Array:
+    """What inputs make of a table X: finite numbers in a dense array, whatever form they come in.
+
+    A transformer of the user's own may pass on gaps, of which kernels would make NaN.
+    """
+    made: Array = np.asarray(to_dense(check_features(Z, _length(X), 0, "inputs")), dtype=np.float64)
+    check_finite(made, None, "what inputs= gives")
+    check_magnitude(made, part=True)
+    return made
+
+
+def columns_of_blocks(inputs: Any, head: Head, each: Each) -> int:
     """Learn from all blocks what to make of each column, and count their rows.
 
     A transformer other than `TabularInputs` learns from the head alone.
     """
     whole = isinstance(inputs, TabularInputs)
     if whole:
-        inputs._first_summary(head)
+        inputs._first_summary(head.X)
     elif inputs is not None:
-        inputs.fit(head)
+        inputs.fit(head.X, head.y)
     found = list(each(_Columns(inputs if whole else None)))
     if whole:
         parts = (summary for _, summary in found if summary is not None)
