@@ -265,6 +265,15 @@ def test_inputs_of_ones_own(ridge_of_two):
         FeatureMachineRegressor(inputs=3).fit(X, y)
 
 
+@pytest.mark.parametrize("few", [{"max_kernels": 1}, {"max_kernels": 2}, {"max_work": 1.0}])
+def test_centres_too_few_to_compare_a_part_of_them(ridge_of_two, few):
+    """A third of two rows is none, and LAPACK's own error was all that came of it."""
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=0, random_state=0, **few).fit(X, y)
+    assert model.n_kernels_ == few.get("max_kernels", 1)
+    assert np.isfinite(model.predict(X)).all()
+
+
 class FirstColumns(TransformerMixin, BaseEstimator):
     """A transformer that counts nothing and gives what it is asked for."""
 

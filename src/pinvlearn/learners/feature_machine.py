@@ -207,7 +207,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         sample, unit = _sample_of(X, Y, weights, order, task == "targets")
         budget = self._budget(len(sample), X.shape[1], Y.shape[1])
         alpha = self._learn(sample, self._space(task, unit), budget)
-        if budget.alone and self._is_better_alone(sample, alpha, JUDGES[task], streams):
+        comparable = min(budget.alone, budget.centers) >= COMPARED
+        if comparable and self._is_better_alone(sample, alpha, JUDGES[task], streams):
             budget = replace(self.budget_, centers=budget.alone, rows=budget.alone)
             self.budget_ = budget
         every = MetricMatrix(MetricColumns.around(self.parts_, X))
