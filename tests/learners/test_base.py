@@ -72,6 +72,20 @@ def test_types_of_targets_that_have_their_own_gap(name, kind):
         model.fit(IRIS, y.where(np.arange(150) != 3))
 
 
+@pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 5), (7, 7), (0, np.nan)], ids=str)
+def test_labels_are_zeros_and_ones(values):
+    """Any two numbers are indicators to scikit-learn; all above 0 were labels that rows have."""
+    labels = IRIS[:, :2] > np.median(IRIS[:, :2], axis=0)
+    y = np.where(labels, *reversed(values))
+    model = pinvlearn.PinvClassifier(alpha=1.0)
+    with pytest.raises(ValueError, match="not of 0 and 1 alone|contains NaN"):
+        model.fit(IRIS, y)
+    model.partial_fit(IRIS, labels)
+    for change in (model.partial_fit, model.forget):
+        with pytest.raises(ValueError, match="y has 2 columns, and not of 0 and 1 alone"):
+            change(IRIS, y)
+
+
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_targets_of_every_kind(family, kind):

@@ -16,6 +16,7 @@ from pinvlearn._validation.homes import following
 from pinvlearn._validation.magnitudes import check_finite, check_magnitude
 from pinvlearn._validation.rows import (
     FLOATS,
+    check_indicators,
     check_no_dates,
     check_weights,
     checked_by_sklearn,
@@ -110,6 +111,8 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     if (y.ndim == 1) != schema.one_target or (y.ndim == 2 and y.shape[1] != schema.n_targets):
         shape = "(n,)" if schema.one_target else f"(n, {schema.n_targets})"
         raise ValueError(f"y has shape {y.shape}; {shape} was expected, as in the first block.")
+    if schema.task == "labels":
+        check_indicators(y, where)
     if schema.task == "targets":
         check_no_dates(y, f"{where}y")
         y = np.asarray(y, dtype=np.float64, like=home(y))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, Matrix, distinct, is_sparse, to_dense
@@ -277,15 +277,20 @@ def check_classes(y: Any) -> tuple[str, Any]:
             )
     y = _plain_classes(y)
     check_classification_targets(y)
-    if type_of_target(y) == "multilabel-indicator":
-        return "labels", y
     if y.ndim == 2 and y.shape[1] > 1:
-        raise ValueError(
-            f"y has {y.shape[1]} columns, and not of 0 and 1 alone. Give one column of classes, or "
-            "an indicator for each label; MultiOutputClassifier of scikit-learn fits a model to "
-            "each column."
-        )
+        check_indicators(y)
+        return "labels", y
     return "classes", column_or_1d(y, warn=True)
+
+
+def check_indicators(y: Any, where: str = "") -> None:
+    """Refuse labels that are not 0 and 1 alone; to scikit-learn any two numbers are indicators."""
+    if not ((y == 0) | (y == 1)).all():
+        raise ValueError(
+            f"{where}y has {y.shape[1]} columns, and not of 0 and 1 alone. Give one column of "
+            "classes, or an indicator for each label; MultiOutputClassifier of scikit-learn fits a "
+            "model to each column."
+        )
 
 
 def _plain_classes(y: Any) -> Any:
@@ -314,6 +319,7 @@ def _classes_elsewhere(y: Any) -> tuple[str, Any]:
     few = distinct(y)
     if y.ndim == 2 and y.shape[1] > 1:
         check_classification_targets(to_host(y[:1000]))
+        check_indicators(y)
         return "labels", y
     y = y.reshape(-1)
     check_classification_targets(few)
