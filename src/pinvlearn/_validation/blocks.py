@@ -20,6 +20,7 @@ from pinvlearn._validation.rows import (
     check_no_dates,
     check_weights,
     checked_by_sklearn,
+    plain_classes,
 )
 from pinvlearn.summaries import Schema
 
@@ -101,10 +102,10 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     """y as the schema wants it; a floating-point class must be a whole number."""
     y = to_dense(y) if hasattr(y, "toarray") else np.asarray(y, like=home(y))
     if schema.task == "classes":
-        y = y.reshape(-1) if is_device(y) else column_or_1d(y, warn=True)
-        if y.dtype.kind == "f" and not np.equal(y, np.floor(y)).all():
+        y = y.reshape(-1) if is_device(y) else plain_classes(column_or_1d(y, warn=True), where)
+        if y.dtype.kind == "f" and not (np.isfinite(y) & np.equal(y, np.floor(y))).all():
             raise ValueError(
-                "Unknown label type: continuous. Classes must be whole numbers or strings, none "
+                f"{where}Unknown label type: continuous. Classes must be whole numbers or strings, none "
                 "missing; use a regressor for other targets."
             )
         return y

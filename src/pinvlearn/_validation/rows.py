@@ -76,6 +76,8 @@ def known_targets(y: Any) -> Any:
     Of integers and truth values of the types that have their own gaps scikit-learn would make
     floats, so that classes beyond 2^53 fall together.
     """
+    if isinstance(y, np.ndarray):
+        check_no_gaps(y)
     if not hasattr(y, "isna") or np.ndim(y) != 1:
         return y
     gaps = np.flatnonzero(y.isna())
@@ -267,15 +269,7 @@ def check_classes(y: Any) -> tuple[str, Any]:
     """The task of a classifier, "classes" or "labels", and its targets as an array."""
     if is_device(y):
         return _classes_elsewhere(y)
-    y = to_dense(y) if is_sparse(y) else np.asarray(y)
-    if y.dtype.kind == "O" and y.ndim == 1:
-        gaps = [i for i, value in enumerate(y) if value is None or value != value]
-        if gaps:
-            raise ValueError(
-                f"Input y contains NaN: y[{gaps[0]}] is {y[gaps[0]]!r}. Leave out rows whose class "
-                "is not known."
-            )
-    y = _plain_classes(y)
+    y = plain_classes(to_dense(y) if is_sparse(y) else np.asarray(y))
     check_classification_targets(y)
     if y.ndim == 2 and y.shape[1] > 1:
         check_indicators(y)
@@ -293,18 +287,35 @@ def check_indicators(y: Any, where: str = "") -> None:
         )
 
 
-def _plain_classes(y: Any) -> Any:
+def check_no_gaps(y: Any, where: str = "") -> None:
+    """Refuse objects one of which is None, NaN, or the NA of pandas, which equals nothing."""
+    if y.dtype.kind != "O" or y.ndim != 1:
+        return
+    for i, value in enumerate(y):
+        if value is None or type(value).__name__ == "NAType" or value != value:
+            raise ValueError(
+                f"{where}Input y contains NaN: y[{i}] is {value!r}. Leave out rows whose target is "
+                "not known."
+            )
+
+
+def plain_classes(y: Any, where: str = "") -> Any:
     """Classes that came as objects, such as a column of a mixed table, in a type of their own."""
     if y.dtype.kind != "O":
         return y
+    check_no_gaps(y, where)
     types = {_type_of_class(value) for value in y.flat}
     if types <= {"text"}:
         return y
     if types == {"number"}:
-        return np.array(y.tolist())
+        plain = np.array(y.tolist())
+        if plain.dtype.kind == "f":
+            check_finite(plain, None, "y", where)
+        return plain
     raise ValueError(
-        f"y holds objects of several or other types: {', '.join(sorted(types))}. Give classes that "
-        "are all numbers, all truth values or all texts, for instance by y.astype(str)."
+        f"{where}y holds objects of several or other types: {', '.join(sorted(types))}. Give "
+        "classes that are all numbers, all truth values or all texts, for instance by "
+        "y.astype(str)."
     )
 
 
