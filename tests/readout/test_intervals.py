@@ -124,6 +124,20 @@ def test_rows_of_a_frame_have_their_names_and_need_no_others(options):
     np.testing.assert_allclose(found, expected.predict_interval(table.to_numpy(), **options))
 
 
+@pytest.mark.parametrize("kind", [complex, "m8[s]", "M8[D]"])
+def test_targets_that_are_no_real_numbers(kind):
+    """Of complex ones the real part was taken, of dates and durations the ticks."""
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    y = np.arange(30)
+    model = pl.PinvRegressor(alpha=1.0).fit(X, y)
+    for given in ({"calibration": (X, y.astype(kind))}, {"training": (X, y.astype(kind))}):
+        method = "split" if "calibration" in given else "jackknife+"
+        with pytest.raises(TypeError, match=r"y is of type .*; real numbers are needed"):
+            model.predict_interval(X, method=method, **given)
+    with pytest.raises(TypeError, match="numbers are needed"):
+        model.partial_fit(X, y.astype(kind))
+
+
 def test_calibration_rows_without_a_target_are_refused():
     X = np.random.default_rng(0).standard_normal((40, 3))
     model = pl.PinvRegressor().fit(X, X[:, 0])

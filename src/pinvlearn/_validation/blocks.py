@@ -13,7 +13,7 @@ from pinvlearn._core.device import check_room, device_name, home, is_device
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.transfer import device_like, sent
 from pinvlearn._validation.homes import following
-from pinvlearn._validation.magnitudes import check_finite, check_magnitude
+from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real
 from pinvlearn._validation.rows import (
     FLOATS,
     check_indicators,
@@ -116,6 +116,7 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
         check_indicators(y, where)
     if schema.task == "targets":
         check_no_dates(y, f"{where}y")
+        check_real(y, f"{where}y")
         y = np.asarray(y, dtype=np.float64, like=home(y))
         check_finite(y, None, "y", where)
     return y

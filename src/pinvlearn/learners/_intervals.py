@@ -17,6 +17,7 @@ from pinvlearn._validation import (
     check_coverage,
     check_finite,
     check_jobs,
+    check_real,
     check_weights,
     following,
 )
@@ -249,7 +250,9 @@ def _targets_of(y: Any, rows: Matrix) -> Array:
     """Targets of rows, where they live, of shape (n, t)."""
     y = following(y, rows)
     check_consistent_length(as_given(rows), as_given(y))
-    targets = np.asarray(y, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
+    targets = np.asarray(y, like=home(y))
+    check_real(targets, "y")
+    targets = np.asarray(targets, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
     check_finite(targets, None, "y")
     return moved_to(targets, rows)
 
