@@ -72,6 +72,19 @@ def test_types_of_targets_that_have_their_own_gap(name, kind):
         model.fit(IRIS, y.where(np.arange(150) != 3))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_needs_a_fit_says_so(name):
+    model = make(name)
+    for method in ("predict", "decision_function", "predict_proba", "predict_set"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError):
+                getattr(model, method)(IRIS)
+    if hasattr(model, "predict_interval"):
+        for method in ("quantile", "jackknife+", "cv+", "split"):
+            with pytest.raises(NotFittedError):
+                model.predict_interval(IRIS, method=method)
+
+
 @pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 5), (7, 7), (0, np.nan)], ids=str)
 def test_labels_are_zeros_and_ones(values):
     """Any two numbers are indicators to scikit-learn; all above 0 were labels that rows have."""

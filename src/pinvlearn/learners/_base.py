@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, Matrix, as_array
 from pinvlearn._core.device import (
@@ -400,6 +401,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             Whether a class is in the set of a row; a set may be empty, or hold several classes.
         """
         check_coverage(coverage)
+        check_is_fitted(self)
         if self._ledger.schema.task != "classes":
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]
