@@ -606,6 +606,26 @@ class TestMaps:
         with pytest.raises(ValueError, match=r"(?i)nan.*(feature|column)|(feature|column).*nan"):
             pinvlearn.PinvRegressor(spoiled, **options).fit(IRIS, LENGTHS)
 
+    @pytest.mark.parametrize("features", ["function", "transformer"])
+    @pytest.mark.parametrize("n", [100, 3000])
+    def test_features_that_write_to_their_rows(self, features, n, rng):
+        """Rows are read several times, and were scaled, or squared, once more each time."""
+
+        def squared_in_place(X):
+            X *= X
+            return X
+
+        given, same = {
+            "function": (squared_in_place, np.square),
+            "transformer": (StandardScaler(copy=False), StandardScaler()),
+        }[features]
+        X = 3.0 + rng.standard_normal((n, 4))
+        before, y = X.copy(), X[:, 0] ** 2 + X[:, 1]
+        model, other = (pinvlearn.PinvRegressor(each).fit(X, y) for each in (given, same))
+        np.testing.assert_array_equal(model.predict(X), other.predict(X))
+        np.testing.assert_array_equal(model.loo_predictions_, other.loo_predictions_)
+        np.testing.assert_array_equal(X, before)
+
     @pytest.mark.parametrize("copies", [1, 400])
     def test_features_of_later_rows_that_are_not_finite_are_named(self, copies):
         """The first of several outputs that are NaN was taken for the largest."""

@@ -302,6 +302,19 @@ def test_inputs_of_ones_own_may_be_of_any_form(ridge_of_two, made):
     assert by_blocks.score(X, y) > 0.0
 
 
+def test_inputs_that_write_to_their_rows(ridge_of_two):
+    X, y = ridge_of_two
+    before, options = X.copy(), {"max_rounds": 0, "kernel": "rbf", "random_state": 0}
+    model, other = (
+        FeatureMachineRegressor(inputs=StandardScaler(copy=copy), **options)
+        for copy in (False, True)
+    )
+    blocks = [(X[:100], y[:100]), (X[100:], y[100:])]
+    for learned in (lambda one: one.fit(X, y), lambda one: one.fit_blocks(blocks)):
+        np.testing.assert_array_equal(learned(model).predict(X), learned(other).predict(X))
+        np.testing.assert_array_equal(X, before)
+
+
 def test_gaps_that_inputs_pass_on_are_refused(ridge_of_two):
     """Every class's output was NaN, of which the first is the largest."""
     X, y = ridge_of_two

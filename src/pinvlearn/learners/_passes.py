@@ -40,8 +40,13 @@ class TableCheck:
         if self.inputs is not None:
             n = _length(X)
             none = np.empty((0, schema.n_features))
-            X = made_ready(self.inputs.transform(X), X) if n else none
+            X = made_ready(self.inputs.transform(own_copy(X)), X) if n else none
         return check_block(X, y, sample_weight, schema, learner, where)
+
+
+def own_copy(X: Any) -> Any:
+    """Rows for a transformer, which may write to them (``copy=False``): they are read again."""
+    return X.copy() if hasattr(X, "copy") else X
 
 
 def made_ready(Z: Any, X: Any) -> Array:
@@ -64,7 +69,7 @@ def columns_of_blocks(inputs: Any, head: Head, each: Each) -> int:
     if whole:
         inputs._first_summary(head.X)
     elif inputs is not None:
-        inputs.fit(head.X, head.y)
+        inputs.fit(own_copy(head.X), head.y)
     found = list(each(_Columns(inputs if whole else None)))
     if whole:
         parts = (summary for _, summary in found if summary is not None)

@@ -48,6 +48,7 @@ from pinvlearn.learners._passes import (
     columns_of_blocks,
     made_ready,
     metric_of_blocks,
+    own_copy,
     sample_of_blocks,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -165,7 +166,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         X, like = on_host(X)
         y = known_targets(following(y, X))
         y = validate_data(self, X="no_validation", y=y, multi_output=True)
-        Z = made_ready(self.inputs_.fit_transform(X, y), X)
+        Z = made_ready(self.inputs_.fit_transform(own_copy(X), y), X)
         check_consistent_length(Z, y)
         self._note_columns(X)
         return moved_to(Z, like), y
@@ -185,7 +186,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         X, like = on_host(X)  # where columns are made ready
         if isinstance(self.inputs_, TabularInputs):
             return moved_to(self.inputs_.prepared(X, self), like)
-        return moved_to(made_ready(self.inputs_.transform(X), X), like)
+        return moved_to(made_ready(self.inputs_.transform(own_copy(X)), X), like)
 
     def _inputs_for_fit(self) -> Any:
         if isinstance(self.inputs, str):
@@ -440,7 +441,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         if self.inputs_ is None:
             return check_rows_and_targets(self, head.X, head.y, dtype=np.float64)
         self._note_columns(head.X)
-        return made_ready(self.inputs_.transform(head.X), head.X), np.asarray(head.y)
+        return made_ready(self.inputs_.transform(own_copy(head.X)), head.X), np.asarray(head.y)
 
     def _after_blocks(self, plan: Plan, each: Each) -> None:
         columns, coef = self.map_.folded(np.atleast_2d(self.dual_coef_).T)

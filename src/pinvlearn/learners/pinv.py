@@ -44,7 +44,8 @@ class GivenMap:
 
     def __call__(self, X: Matrix) -> Matrix:
         transform = getattr(self.function, "transform", self.function)
-        return check_features(transform(X), X.shape[0], self.n_columns)
+        # a copy, since rows are read several times and some functions write to them
+        return check_features(transform(X.copy()), X.shape[0], self.n_columns)
 
 
 class _Pinv(SelfSizing):
@@ -62,7 +63,7 @@ class _Pinv(SelfSizing):
             return Inputs(X.shape[1]), []
         function = self.features
         if hasattr(function, "transform"):
-            function = clone(function).fit(X, y)
+            function = clone(function).fit(X.copy(), y)
         elif not callable(function):
             raise TypeError(
                 f"features={function!r}: give None for the inputs themselves, a scikit-learn "
