@@ -14,7 +14,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    StandardScaler,
+    scale,
+)
 
 import pinvlearn
 from oracles import ridge
@@ -605,6 +610,18 @@ class TestMaps:
 
         with pytest.raises(ValueError, match=r"(?i)nan.*(feature|column)|(feature|column).*nan"):
             pinvlearn.PinvRegressor(spoiled, **options).fit(IRIS, LENGTHS)
+
+    @pytest.mark.parametrize(
+        "features", [scale, FunctionTransformer(scale), lambda X: X / np.abs(X).max(axis=0)]
+    )
+    def test_features_that_depend_on_other_rows(self, features):
+        """Those of new rows, and of rows in pieces, would be others than those of the fit."""
+        for X in (IRIS, IRIS.astype(np.float32)):
+            with pytest.raises(ValueError, match="other features alone than beside others"):
+                pinvlearn.PinvRegressor(features).fit(X, LENGTHS)
+        with pytest.raises(ValueError, match="other features alone than beside others"):
+            pinvlearn.PinvRegressor(features, alpha=1.0).fit_blocks([(IRIS, LENGTHS)])
+        pinvlearn.PinvRegressor(features).fit(IRIS[:1], LENGTHS[:1])  # there are no others
 
     @pytest.mark.parametrize("features", ["function", "transformer"])
     @pytest.mark.parametrize("n", [100, 3000])

@@ -105,8 +105,8 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
         y = y.reshape(-1) if is_device(y) else plain_classes(column_or_1d(y, warn=True), where)
         if y.dtype.kind == "f" and not (np.isfinite(y) & np.equal(y, np.floor(y))).all():
             raise ValueError(
-                f"{where}Unknown label type: continuous. Classes must be whole numbers or strings, none "
-                "missing; use a regressor for other targets."
+                f"{where}Unknown label type: continuous. Classes must be whole numbers or strings, "
+                "none missing; use a regressor for other targets."
             )
         return y
     if (y.ndim == 1) != schema.one_target or (y.ndim == 2 and y.shape[1] != schema.n_targets):

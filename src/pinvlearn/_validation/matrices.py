@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs
-from pinvlearn._core.device import is_device, is_foreign, on_device
+from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs, to_dense
+from pinvlearn._core.device import is_device, is_foreign, on_device, to_host
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation.magnitudes import check_finite, check_real
 
@@ -80,6 +80,21 @@ def check_features(H: Any, n_rows: int, n_columns: int, given_as: str = "feature
             f"{given_as}= must give a row for each row, and always as many columns."
         )
     return H
+
+
+def check_row_by_row(alone: Matrix, beside: Matrix) -> None:
+    """Refuse features of a row that depend on the rows beside it, as those about their mean do.
+
+    Rows come in pieces of any size, and new ones alone.  Single precision may round otherwise.
+    """
+    first, same = (to_host(to_dense(H[:1])).astype(np.float64) for H in (alone, beside))
+    size = float(np.nanmax(np.abs(same), initial=0.0))
+    if not np.allclose(first, same, rtol=1e-3, atol=1e-4 * size, equal_nan=True):
+        raise ValueError(
+            "features= gives the first row other features alone than beside others; those of a row "
+            "must depend on that row only. Give a transformer, which learns from the training rows "
+            "what it needs, such as StandardScaler()."
+        )
 
 
 def checked_elsewhere(A: Any, name: str) -> Any:

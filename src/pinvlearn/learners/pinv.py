@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pinvlearn._core.arrays import Matrix
-from pinvlearn._validation import check_features
+from pinvlearn._validation import check_features, check_row_by_row
 from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
@@ -22,6 +22,9 @@ from pinvlearn.learners._targets import DECODINGS
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import Readout, solve_by_target
+
+FEW = 8
+"""Rows beside which the first must have the features that it has alone."""
 
 DECODING = (
     PARAMETERS["decoding"].replace('"logistic"}', '"logistic", "features"}')
@@ -69,7 +72,10 @@ class _Pinv(SelfSizing):
                 f"features={function!r}: give None for the inputs themselves, a scikit-learn "
                 "transformer, or a function of X."
             )
-        return GivenMap(function, GivenMap(function, 0)(X[:1]).shape[1]), []
+        alone = GivenMap(function, 0)(X[:1])
+        drawn = GivenMap(function, int(alone.shape[1]))
+        check_row_by_row(alone, drawn(X[:FEW]))
+        return drawn, []
 
 
 @documented
