@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     scale,
 )
+from sklearn.utils.extmath import softmax
 
 import pinvlearn
 from oracles import ridge
@@ -610,6 +611,26 @@ class TestMaps:
 
         with pytest.raises(ValueError, match=r"(?i)nan.*(feature|column)|(feature|column).*nan"):
             pinvlearn.PinvRegressor(spoiled, **options).fit(IRIS, LENGTHS)
+
+    @pytest.mark.parametrize(
+        ("activation", "message"),
+        [
+            (lambda Z: Z - Z.mean(axis=0), "other features alone than beside others; .*only.$"),
+            (lambda Z: Z.sum(axis=1, keepdims=True), r"gave float64 of shape \(8, 1\)"),
+            (lambda Z: Z[:, :3], r"\(8, 3\) for numbers of shape \(8, 20\)"),
+            (lambda Z: Z + 1j, "gave complex128 .* a real number for each"),
+            (lambda Z: None, r"gave object of shape \(\)"),
+        ],
+    )
+    def test_activations_that_give_something_else(self, activation, message):
+        """Sums of units were those of all of them, and of complex ones the real part was taken."""
+        with pytest.raises(ValueError, match=message):
+            pinvlearn.ELMRegressor(20, activation=activation).fit(IRIS, LENGTHS)
+
+    def test_activations_may_look_at_all_units_and_write_to_them(self):
+        for activation in (softmax, lambda Z: np.tanh(Z, out=Z), lambda Z: Z > 0.0):
+            model = pinvlearn.ELMRegressor(20, activation=activation, random_state=0)
+            assert model.fit(IRIS, LENGTHS).score(IRIS, LENGTHS) > 0.5
 
     @pytest.mark.parametrize(
         "features", [scale, FunctionTransformer(scale), lambda X: X / np.abs(X).max(axis=0)]

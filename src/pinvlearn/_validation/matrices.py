@@ -82,7 +82,7 @@ def check_features(H: Any, n_rows: int, n_columns: int, given_as: str = "feature
     return H
 
 
-def check_row_by_row(alone: Matrix, beside: Matrix) -> None:
+def check_row_by_row(alone: Matrix, beside: Matrix, given_as: str = "features") -> None:
     """Refuse features of a row that depend on the rows beside it, as those about their mean do.
 
     Rows come in pieces of any size, and new ones alone.  Single precision may round otherwise.
@@ -90,10 +90,13 @@ def check_row_by_row(alone: Matrix, beside: Matrix) -> None:
     first, same = (to_host(to_dense(H[:1])).astype(np.float64) for H in (alone, beside))
     size = float(np.nanmax(np.abs(same), initial=0.0))
     if not np.allclose(first, same, rtol=1e-3, atol=1e-4 * size, equal_nan=True):
+        learned = (
+            " Give a transformer, which learns from the training rows what it needs, such as "
+            "StandardScaler()."
+        )
         raise ValueError(
-            "features= gives the first row other features alone than beside others; those of a row "
-            "must depend on that row only. Give a transformer, which learns from the training rows "
-            "what it needs, such as StandardScaler()."
+            f"{given_as}= gives the first row other features alone than beside others; those of a "
+            f"row must depend on that row only.{learned if given_as == 'features' else ''}"
         )
 
 
