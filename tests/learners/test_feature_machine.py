@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 from sklearn.utils import get_tags
 
 import pinvlearn
@@ -300,6 +300,15 @@ def test_inputs_of_ones_own_may_be_of_any_form(ridge_of_two, made):
     by_blocks = model.fit_blocks([(X[:100], y[:100]), (X[100:], y[100:])])
     assert by_blocks.n_features_in_ == 10
     assert by_blocks.score(X, y) > 0.0
+
+
+def test_inputs_that_depend_on_other_rows(ridge_of_two):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(inputs=FunctionTransformer(scale), max_rounds=0)
+    with pytest.raises(ValueError, match="inputs= gives the first row other features alone"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="inputs= gives the first row other features alone"):
+        model.fit_blocks([(X, y)])
 
 
 def test_inputs_that_write_to_their_rows(ridge_of_two):

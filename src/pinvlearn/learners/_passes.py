@@ -12,8 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, to_dense
-from pinvlearn._validation import check_block, check_features, check_finite, check_magnitude
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._validation import (
+    check_block,
+    check_features,
+    check_finite,
+    check_magnitude,
+    check_row_by_row,
+)
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.features.columns import TableSummary
 from pinvlearn.features.metric import GradientProduct, MetricColumns
@@ -23,6 +29,9 @@ from pinvlearn.summaries.tree import merged
 
 Each: TypeAlias = Callable[[Callable[[int, Any], Any]], Iterator[Any]]
 """What an engine does: function(number, block) of every block, in the order of their numbers."""
+
+FEW = 8
+"""Rows beside which inputs must make of the first what they make of it alone."""
 
 SPARE = 4.0
 """Standard deviations by which more rows are drawn than a sample needs."""
@@ -60,6 +69,15 @@ def made_ready(Z: Any, X: Any) -> Array:
     return made
 
 
+def check_each_row(inputs: Any, X: Any) -> None:
+    """Refuse fitted inputs of the user's own that make of a row what depends on those beside it."""
+    if not isinstance(inputs, TabularInputs):
+        rows = X.tocsr() if is_sparse(X) else X  # not all formats know their rows
+        few = (own_copy(rows[:count]) for count in (1, FEW))
+        alone, beside = (made_ready(inputs.transform(some), some) for some in few)
+        check_row_by_row(alone, beside, "inputs")
+
+
 def columns_of_blocks(inputs: Any, head: Head, each: Each) -> int:
     """Learn from all blocks what to make of each column, and count their rows.
 
@@ -70,6 +88,7 @@ def columns_of_blocks(inputs: Any, head: Head, each: Each) -> int:
         inputs._first_summary(head.X)
     elif inputs is not None:
         inputs.fit(own_copy(head.X), head.y)
+        check_each_row(inputs, head.X)
     found = list(each(_Columns(inputs if whole else None)))
     if whole:
         parts = (summary for _, summary in found if summary is not None)

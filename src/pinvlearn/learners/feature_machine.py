@@ -45,6 +45,7 @@ from pinvlearn.learners._ledger import Solved, with_classes
 from pinvlearn.learners._passes import (
     Each,
     TableCheck,
+    check_each_row,
     columns_of_blocks,
     made_ready,
     metric_of_blocks,
@@ -168,6 +169,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         y = validate_data(self, X="no_validation", y=y, multi_output=True)
         Z = made_ready(self.inputs_.fit_transform(own_copy(X), y), X)
         check_consistent_length(Z, y)
+        check_each_row(self.inputs_, X)
         self._note_columns(X)
         return moved_to(Z, like), y
 

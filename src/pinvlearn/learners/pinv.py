@@ -88,7 +88,8 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
     Parameters
     ----------
     features : None, transformer or callable, default=None
-        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function.
+        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function of
+        rows, each of which it must treat by itself.
     {tail}
 
     {attributes}
@@ -143,7 +144,8 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
     Parameters
     ----------
     features : None, transformer or callable, default=None
-        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function.
+        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function of
+        rows, each of which it must treat by itself.
     {tail}
 
     {attributes}
