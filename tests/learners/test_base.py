@@ -14,7 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    StandardScaler,
+    scale,
+)
+from sklearn.utils.extmath import softmax
 
 import pinvlearn
 from oracles import ridge
@@ -70,6 +76,33 @@ def test_types_of_targets_that_have_their_own_gap(name, kind):
     np.testing.assert_array_equal(model.fit(IRIS, y).classes_, np.unique(whole), strict=True)
     with pytest.raises(ValueError, match="Input y contains NaN, first in row 3"):
         model.fit(IRIS, y.where(np.arange(150) != 3))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_needs_a_fit_says_so(name):
+    model = make(name)
+    for method in ("predict", "decision_function", "predict_proba", "predict_set"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError):
+                getattr(model, method)(IRIS)
+    if hasattr(model, "predict_interval"):
+        for method in ("quantile", "jackknife+", "cv+", "split"):
+            with pytest.raises(NotFittedError):
+                model.predict_interval(IRIS, method=method)
+
+
+@pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 5), (7, 7), (0, np.nan)], ids=str)
+def test_labels_are_zeros_and_ones(values):
+    """Any two numbers are indicators to scikit-learn; all above 0 were labels that rows have."""
+    labels = IRIS[:, :2] > np.median(IRIS[:, :2], axis=0)
+    y = np.where(labels, *reversed(values))
+    model = pinvlearn.PinvClassifier(alpha=1.0)
+    with pytest.raises(ValueError, match="not of 0 and 1 alone|contains NaN"):
+        model.fit(IRIS, y)
+    model.partial_fit(IRIS, labels)
+    for change in (model.partial_fit, model.forget):
+        with pytest.raises(ValueError, match="y has 2 columns, and not of 0 and 1 alone"):
+            change(IRIS, y)
 
 
 @pytest.mark.parametrize("kind", TARGETS)
@@ -578,6 +611,73 @@ class TestMaps:
 
         with pytest.raises(ValueError, match=r"(?i)nan.*(feature|column)|(feature|column).*nan"):
             pinvlearn.PinvRegressor(spoiled, **options).fit(IRIS, LENGTHS)
+
+    @pytest.mark.parametrize(
+        ("activation", "message"),
+        [
+            (lambda Z: Z - Z.mean(axis=0), "other features alone than beside others; .*only.$"),
+            (lambda Z: Z.sum(axis=1, keepdims=True), r"gave float64 of shape \(8, 1\)"),
+            (lambda Z: Z[:, :3], r"\(8, 3\) for numbers of shape \(8, 20\)"),
+            (lambda Z: Z + 1j, "gave complex128 .* a real number for each"),
+            (lambda Z: None, r"gave object of shape \(\)"),
+        ],
+    )
+    def test_activations_that_give_something_else(self, activation, message):
+        """Sums of units were those of all of them, and of complex ones the real part was taken."""
+        with pytest.raises(ValueError, match=message):
+            pinvlearn.ELMRegressor(20, activation=activation).fit(IRIS, LENGTHS)
+
+    def test_activations_may_look_at_all_units_and_write_to_them(self):
+        for activation in (softmax, lambda Z: np.tanh(Z, out=Z), lambda Z: Z > 0.0):
+            model = pinvlearn.ELMRegressor(20, activation=activation, random_state=0)
+            assert model.fit(IRIS, LENGTHS).score(IRIS, LENGTHS) > 0.5
+
+    @pytest.mark.parametrize(
+        "features", [scale, FunctionTransformer(scale), lambda X: X / np.abs(X).max(axis=0)]
+    )
+    def test_features_that_depend_on_other_rows(self, features):
+        """Those of new rows, and of rows in pieces, would be others than those of the fit."""
+        for X in (IRIS, IRIS.astype(np.float32)):
+            with pytest.raises(ValueError, match="other features alone than beside others"):
+                pinvlearn.PinvRegressor(features).fit(X, LENGTHS)
+        with pytest.raises(ValueError, match="other features alone than beside others"):
+            pinvlearn.PinvRegressor(features, alpha=1.0).fit_blocks([(IRIS, LENGTHS)])
+        pinvlearn.PinvRegressor(features).fit(IRIS[:1], LENGTHS[:1])  # there are no others
+
+    @pytest.mark.parametrize("features", ["function", "transformer"])
+    @pytest.mark.parametrize("n", [100, 3000])
+    def test_features_that_write_to_their_rows(self, features, n, rng):
+        """Rows are read several times, and were scaled, or squared, once more each time."""
+
+        def squared_in_place(X):
+            X *= X
+            return X
+
+        given, same = {
+            "function": (squared_in_place, np.square),
+            "transformer": (StandardScaler(copy=False), StandardScaler()),
+        }[features]
+        X = 3.0 + rng.standard_normal((n, 4))
+        before, y = X.copy(), X[:, 0] ** 2 + X[:, 1]
+        model, other = (pinvlearn.PinvRegressor(each).fit(X, y) for each in (given, same))
+        np.testing.assert_array_equal(model.predict(X), other.predict(X))
+        np.testing.assert_array_equal(model.loo_predictions_, other.loo_predictions_)
+        np.testing.assert_array_equal(X, before)
+
+    @pytest.mark.parametrize("copies", [1, 400])
+    def test_features_of_later_rows_that_are_not_finite_are_named(self, copies):
+        """The first of several outputs that are NaN was taken for the largest."""
+
+        def logarithm(X):
+            with np.errstate(invalid="ignore"):
+                return np.log(X)
+
+        later = np.tile(IRIS, (copies, 1))
+        later[3, 1] = -1.0
+        for learner in (pinvlearn.PinvClassifier, pinvlearn.PinvRegressor):
+            model = learner(logarithm, alpha=1.0).fit(IRIS, SPECIES)
+            with pytest.raises(ValueError, match="gives NaN or infinity, first in row 3, column 1"):
+                model.predict(later)
 
     def test_the_solution_is_that_of_the_formula(self):
         for name in NAMES:

@@ -155,6 +155,11 @@ class TestDeep:
         with pytest.raises(ValueError, match="layers"):
             DeepELMRegressor(layers, n_hidden=5).fit(X, X[:, 0])
 
+    @pytest.mark.parametrize("alpha", [-1.0, "auto2", [], [1.0, -1.0]])
+    def test_a_bad_ridge_of_the_layers_is_called_so(self, alpha):
+        with pytest.raises(ValueError, match="^layer_alpha="):
+            DeepELMRegressor((4,), layer_alpha=alpha).fit(X, X[:, 0])
+
     def test_constant_inputs(self):
         model = DeepELMRegressor((3,), n_hidden=5, random_state=0).fit(
             np.ones((10, 2)), np.ones(10)

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 from sklearn.utils import get_tags
 
 import pinvlearn
@@ -300,6 +300,81 @@ def test_inputs_of_ones_own(ridge_of_two):
     assert isinstance(model.inputs_, StandardScaler)
     with pytest.raises(TypeError, match="inputs=3 is no transformer"):
         FeatureMachineRegressor(inputs=3).fit(X, y)
+
+
+@pytest.mark.parametrize("few", [{"max_kernels": 1}, {"max_kernels": 2}, {"max_work": 1.0}])
+def test_centres_too_few_to_compare_a_part_of_them(ridge_of_two, few):
+    """A third of two rows is none, and LAPACK's own error was all that came of it."""
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=0, random_state=0, **few).fit(X, y)
+    assert model.n_kernels_ == few.get("max_kernels", 1)
+    assert np.isfinite(model.predict(X)).all()
+
+
+class FirstColumns(TransformerMixin, BaseEstimator):
+    """A transformer that counts nothing and gives what it is asked for."""
+
+    def __init__(self, made=np.asarray):
+        self.made = made
+
+    def fit(self, X, y):
+        self.targets_ = y
+        return self
+
+    def transform(self, X):
+        return self.made(np.asarray(X)[:, :6])
+
+
+@pytest.mark.parametrize("made", [np.asarray, np.ndarray.tolist, scipy.sparse.csr_matrix])
+def test_inputs_of_ones_own_may_be_of_any_form(ridge_of_two, made):
+    """Sparse rows, as of a OneHotEncoder, failed, and so did those that keep no n_features_in_."""
+    X, y = ridge_of_two
+    options = {"max_rounds": 0, "kernel": "rbf", "random_state": 0}
+    model = FeatureMachineRegressor(inputs=FirstColumns(made), **options).fit(X, y)
+    plain = FeatureMachineRegressor(inputs="passthrough", **options).fit(X[:, :6], y)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X[:, :6]), atol=1e-12)
+    assert (model.n_features_in_, len(model.inputs_.targets_)) == (10, len(y))
+    by_blocks = model.fit_blocks([(X[:100], y[:100]), (X[100:], y[100:])])
+    assert by_blocks.n_features_in_ == 10
+    assert by_blocks.score(X, y) > 0.0
+
+
+def test_inputs_that_depend_on_other_rows(ridge_of_two):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(inputs=FunctionTransformer(scale), max_rounds=0)
+    with pytest.raises(ValueError, match="inputs= gives the first row other features alone"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="inputs= gives the first row other features alone"):
+        model.fit_blocks([(X, y)])
+
+
+def test_inputs_that_write_to_their_rows(ridge_of_two):
+    X, y = ridge_of_two
+    before, options = X.copy(), {"max_rounds": 0, "kernel": "rbf", "random_state": 0}
+    model, other = (
+        FeatureMachineRegressor(inputs=StandardScaler(copy=copy), **options)
+        for copy in (False, True)
+    )
+    blocks = [(X[:100], y[:100]), (X[100:], y[100:])]
+    for learned in (lambda one: one.fit(X, y), lambda one: one.fit_blocks(blocks)):
+        np.testing.assert_array_equal(learned(model).predict(X), learned(other).predict(X))
+        np.testing.assert_array_equal(X, before)
+
+
+def test_gaps_that_inputs_pass_on_are_refused(ridge_of_two):
+    """Every class's output was NaN, of which the first is the largest."""
+    X, y = ridge_of_two
+    model = FeatureMachineClassifier(max_rounds=0, kernel="rbf", inputs=StandardScaler())
+    later = X[:3].copy()
+    later[1, 2] = np.nan
+    message = "what inputs= gives contains NaN, first in row 1, column 2"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y > 0.0).predict(later)
+    with pytest.raises(ValueError, match=message):
+        model.fit(np.vstack([later, X]), np.append([True] * 3, y > 0.0))
+    later[1, 2] = 1e80
+    with pytest.raises(ValueError, match="whose powers overflow"):
+        model.predict(later)
 
 
 def cut(X, y, size=30):

@@ -882,6 +882,37 @@ class TestBadInput:
         with pytest.raises(ValueError, match="kernel.*shape"):
             regressor(kernel=lambda A, B: A.sum(axis=1)).fit(X, Y)
 
+    @pytest.mark.parametrize(
+        ("kernel", "message"),
+        [
+            (lambda A, B: values(A, B[:, ::-1] + 0.3), r"k\(x, z\) and k\(z, x\) differ by up to"),
+            (lambda A, B: values(A, B) / np.linalg.norm(A), "a row alone and others differ by"),
+            (lambda A, B: values(A, B) + 0.1j, "gave complex values; real ones are needed"),
+        ],
+    )
+    def test_a_callable_that_is_no_kernel(self, kernel, message):
+        """Half of the matrix was ignored, or the real part taken, without a word."""
+        for solver in ("exact", "rpcholesky"):
+            with pytest.raises(ValueError, match=message):
+                regressor(solver, kernel=kernel, alpha=10.0).fit(X, Y)
+
+    def test_a_callable_may_write_to_its_rows(self):
+        """Centres, and the caller's rows, were others at every call."""
+
+        def doubled(A, B):
+            A *= 2.0
+            B *= 2.0
+            return values(A, B)
+
+        given = X.copy()
+        for solver in ("exact", "rpcholesky"):
+            model = regressor(solver, kernel=doubled, alpha=0.1).fit(given, Y)
+            other = regressor(solver, kernel=lambda A, B: values(2.0 * A, 2.0 * B), alpha=0.1)
+            expected = other.fit(X, Y).predict(NEW)
+            for _ in range(2):
+                np.testing.assert_array_equal(model.predict(NEW), expected)
+            np.testing.assert_array_equal(given, X)
+
     def test_a_callable_takes_no_sparse_rows(self):
         with pytest.raises(TypeError, match="[Ss]parse"):
             regressor(kernel=values).fit(scipy.sparse.csr_array(X), Y)

@@ -214,6 +214,34 @@ class TestExactness:
         assert list(model.classes_) == sorted(set(names))
         np.testing.assert_array_equal(model.predict(X), whole.predict(X))
 
+    @pytest.mark.parametrize(
+        ("odd", "message"),
+        [
+            (np.inf, "y contains infinity"),
+            (2.5, "whole numbers"),
+            (None, r"y\[3\] is None"),
+            (np.nan, r"y\[3\] is nan"),
+            (pd.NA, r"y\[3\] is <NA>"),
+            ("a", "several or other types: number, text"),
+        ],
+        ids=str,
+    )
+    def test_later_classes_are_checked_as_the_first_are(self, odd, message):
+        """Infinity and, among objects, 2.5 became classes of their own."""
+        y = CLASSES.astype(object)
+        y[3] = odd
+        model = PinvClassifier(alpha=1.0).partial_fit(X, CLASSES)
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y)
+        with pytest.raises(ValueError, match=rf"block .*1\): .*{message}"):
+            PinvClassifier(alpha=1.0).fit_blocks([(X, CLASSES), (X, y)])
+        if isinstance(odd, float):
+            with pytest.raises(ValueError, match="whole numbers"):
+                model.partial_fit(X, y.astype(float))
+        with pytest.raises(ValueError, match="(?i)nan|infinity|label type|types: number, text"):
+            model.fit(X, y)
+        np.testing.assert_array_equal(model.classes_, np.unique(CLASSES))
+
     @pytest.mark.sweep
     def test_two_thousand_tiny_updates_do_not_drift(self):
         """Rounding adds up like the root of their number; OS-ELM's recursion loses six digits."""

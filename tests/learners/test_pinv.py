@@ -131,8 +131,8 @@ class TestFeaturesOfAUser:
         ("features", "error", "message"),
         [
             (lambda X: X[:, 0], ValueError, r"of 1 rows have the shape \(1,\); \(1, any\)"),
-            (lambda X: X[:, : len(X)], ValueError, r"of 40 rows .* \(40, 3\); \(40, 1\) is needed"),
-            (lambda X: X[: len(X) // 2 + 1], ValueError, r"shape \(21, 3\); \(40, 3\) is needed"),
+            (lambda X: X[:, : len(X)], ValueError, r"of 8 rows .* \(8, 3\); \(8, 1\) is needed"),
+            (lambda X: X[: len(X) // 2 + 1], ValueError, r"shape \(5, 3\); \(8, 3\) is needed"),
             (lambda X: [["a"]] * len(X), TypeError, "of type <U1; numbers are needed"),
         ],
     )

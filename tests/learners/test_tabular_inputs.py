@@ -194,6 +194,13 @@ def test_a_column_without_a_single_value_is_left_out_and_said():
     assert np.isfinite(inputs.transform(table.assign(empty=3.0))).all()
 
 
+def test_a_column_of_ids_is_left_out_for_what_it_is():
+    """It was said to hold the first of them alone."""
+    table = pd.DataFrame({"id": [f"u{i}" for i in range(300)], "x": np.arange(300.0)})
+    why = "each of its 300 levels is rare, as those of an id are"
+    assert TabularInputs().fit(table).dropped_ == {"id": why}
+
+
 def test_no_column_left():
     with pytest.raises(ValueError, match="no column is left to learn from"):
         TabularInputs().fit(np.ones((5, 2)))

@@ -124,6 +124,47 @@ def test_rows_of_a_frame_have_their_names_and_need_no_others(options):
     np.testing.assert_allclose(found, expected.predict_interval(table.to_numpy(), **options))
 
 
+@pytest.mark.parametrize("kind", [complex, "m8[s]", "M8[D]"])
+def test_targets_that_are_no_real_numbers(kind):
+    """Of complex ones the real part was taken, of dates and durations the ticks."""
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    y = np.arange(30)
+    model = pl.PinvRegressor(alpha=1.0).fit(X, y)
+    for given in ({"calibration": (X, y.astype(kind))}, {"training": (X, y.astype(kind))}):
+        method = "split" if "calibration" in given else "jackknife+"
+        with pytest.raises(TypeError, match=r"y is of type .*; real numbers are needed"):
+            model.predict_interval(X, method=method, **given)
+    with pytest.raises(TypeError, match="numbers are needed"):
+        model.partial_fit(X, y.astype(kind))
+
+
+@pytest.mark.parametrize("method", ["jackknife+", "cv+"])
+@pytest.mark.parametrize("solver", ["auto", "randomized"])
+def test_fits_that_leave_directions_out_are_refused(method, solver):
+    """Their residuals and the leverages of all directions gave intervals of almost twice the width
+    by "cv+", and an error about other rows by "jackknife+"."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 20)) * np.linspace(3.0, 0.5, 20)
+    y = X @ rng.standard_normal(20) + rng.standard_normal(60)
+    options = {"alpha": 0.1, "solver": solver, "keep_rows": True, "random_state": 0}
+    model = pl.PinvRegressor(rank=3, **options).fit(X, y)
+    with pytest.raises(ValueError, match=rf"this fit has {model.rank_} of 20: fit without rank="):
+        model.predict_interval(X, method=method)
+    model.set_params(rank=None, solver="auto").fit(X, y)
+    with pytest.raises(ValueError, match="training= are not the rows of the fit"):
+        model.predict_interval(X, method=method, training=(X[::-1], y[::-1]))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1e10])
+def test_targets_that_are_predicted_without_error(value):
+    """What rounding left of errors had logarithms of its own, and scales that were infinite."""
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    model = pl.PinvRegressor(keep_rows=True).fit(X, np.full(100, value))
+    with warnings.catch_warnings(action="error"):
+        ends = model.predict_interval(X, normalised=True)
+    np.testing.assert_allclose(ends, value, rtol=1e-13, atol=0.0 if value else 1e-300)
+
+
 def test_calibration_rows_without_a_target_are_refused():
     X = np.random.default_rng(0).standard_normal((40, 3))
     model = pl.PinvRegressor().fit(X, X[:, 0])

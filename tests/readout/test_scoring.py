@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, log_loss
+from sklearn.metrics import balanced_accuracy_score, log_loss, make_scorer
 
 import pinvlearn
 from pinvlearn.readout import scoring
@@ -288,7 +288,33 @@ class TestLearners:
                 X, np.eye(3, dtype=int)[y]
             )
 
-    @pytest.mark.parametrize("wrong", [lambda y, f, w: f, lambda y, f, w: "0.5"])
+    def test_a_callable_may_write_to_what_it_is_given(self, data):
+        """The targets of the next candidate were what the last had left of them."""
+        X, _ = data
+
+        def score(y_true, outputs, weights):
+            y_true -= outputs
+            outputs *= 0.0
+            weights /= weights.sum()
+            return -(weights @ y_true**2)
+
+        w = np.linspace(0.5, 2.0, 120)
+        one = pinvlearn.PinvRegressor(loo_scoring=score).fit(X, X[:, 0] ** 2, w)
+        other = pinvlearn.PinvRegressor().fit(X, X[:, 0] ** 2, w)
+        np.testing.assert_allclose(one.loo_scores_, other.loo_scores_)
+        np.testing.assert_array_equal(one.loo_predictions_, other.loo_predictions_)
+        assert one.corrected_score_ == pytest.approx(other.corrected_score_)
+
+    @pytest.mark.parametrize(
+        "wrong", [balanced_accuracy_score, make_scorer(balanced_accuracy_score), lambda y, f: 0.0]
+    )
+    def test_a_callable_of_other_arguments(self, wrong, data):
+        with pytest.raises(ValueError, match=r"must take targets, .*lambda y, outputs, w: metric"):
+            pinvlearn.PinvClassifier(loo_scoring=wrong).fit(*data)
+
+    @pytest.mark.parametrize(
+        "wrong", [lambda y, f, w: f, lambda y, f, w: "0.5", lambda y, f, w: None]
+    )
     def test_a_callable_that_gives_no_number(self, wrong, data):
         with pytest.raises(TypeError, match="must give one number"):
             pinvlearn.PinvClassifier(loo_scoring=wrong).fit(*data)

@@ -24,6 +24,7 @@ from pinvlearn._validation.magnitudes import warn_of_scales as warn_of_scales
 from pinvlearn._validation.matrices import check_features as check_features
 from pinvlearn._validation.matrices import check_kernel_matrix as check_kernel_matrix
 from pinvlearn._validation.matrices import check_matrix as check_matrix
+from pinvlearn._validation.matrices import check_row_by_row as check_row_by_row
 from pinvlearn._validation.matrices import check_symmetric as check_symmetric
 from pinvlearn._validation.memory import check_kernel_memory as check_kernel_memory
 from pinvlearn._validation.memory import check_memory as check_memory

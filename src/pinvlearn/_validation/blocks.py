@@ -13,12 +13,14 @@ from pinvlearn._core.device import check_room, device_name, home, is_device
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.transfer import device_like, sent
 from pinvlearn._validation.homes import following
-from pinvlearn._validation.magnitudes import check_finite, check_magnitude
+from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real
 from pinvlearn._validation.rows import (
     FLOATS,
+    check_indicators,
     check_no_dates,
     check_weights,
     checked_by_sklearn,
+    plain_classes,
 )
 from pinvlearn.summaries import Schema
 
@@ -100,18 +102,21 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     """y as the schema wants it; a floating-point class must be a whole number."""
     y = to_dense(y) if hasattr(y, "toarray") else np.asarray(y, like=home(y))
     if schema.task == "classes":
-        y = y.reshape(-1) if is_device(y) else column_or_1d(y, warn=True)
-        if y.dtype.kind == "f" and not np.equal(y, np.floor(y)).all():
+        y = y.reshape(-1) if is_device(y) else plain_classes(column_or_1d(y, warn=True), where)
+        if y.dtype.kind == "f" and not (np.isfinite(y) & np.equal(y, np.floor(y))).all():
             raise ValueError(
-                "Unknown label type: continuous. Classes must be whole numbers or strings, none "
-                "missing; use a regressor for other targets."
+                f"{where}Unknown label type: continuous. Classes must be whole numbers or strings, "
+                "none missing; use a regressor for other targets."
             )
         return y
     if (y.ndim == 1) != schema.one_target or (y.ndim == 2 and y.shape[1] != schema.n_targets):
         shape = "(n,)" if schema.one_target else f"(n, {schema.n_targets})"
         raise ValueError(f"y has shape {y.shape}; {shape} was expected, as in the first block.")
+    if schema.task == "labels":
+        check_indicators(y, where)
     if schema.task == "targets":
         check_no_dates(y, f"{where}y")
+        check_real(y, f"{where}y")
         y = np.asarray(y, dtype=np.float64, like=home(y))
         check_finite(y, None, "y", where)
     return y

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs
-from pinvlearn._core.device import is_device, is_foreign, on_device
+from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs, to_dense
+from pinvlearn._core.device import is_device, is_foreign, on_device, to_host
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._validation.magnitudes import check_finite, check_real
 
@@ -58,10 +58,11 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
     return A
 
 
-def check_features(H: Any, n_rows: int, n_columns: int) -> Matrix:
+def check_features(H: Any, n_rows: int, n_columns: int, given_as: str = "features") -> Matrix:
     """What a user's feature map gives: numbers, a row for each that it was given.
 
-    Frames and lists become arrays.  Columns may be any number where 0 are asked for.
+    Frames and lists become arrays.  Columns may be any number where 0 are asked for.  `given_as`
+    is the parameter that the map is.
     """
     if not (is_sparse(H) or is_device(H) or is_foreign(H)):
         H = np.asarray(H)
@@ -76,9 +77,27 @@ def check_features(H: Any, n_rows: int, n_columns: int) -> Matrix:
         wanted = f"({n_rows}, {n_columns or 'any'})"
         raise ValueError(
             f"the features of {n_rows} rows have the shape {tuple(H.shape)}; {wanted} is needed: "
-            "features= must give a row for each row, and always as many columns."
+            f"{given_as}= must give a row for each row, and always as many columns."
         )
     return H
+
+
+def check_row_by_row(alone: Matrix, beside: Matrix, given_as: str = "features") -> None:
+    """Refuse features of a row that depend on the rows beside it, as those about their mean do.
+
+    Rows come in pieces of any size, and new ones alone.  Single precision may round otherwise.
+    """
+    first, same = (to_host(to_dense(H[:1])).astype(np.float64) for H in (alone, beside))
+    size = float(np.nanmax(np.abs(same), initial=0.0))
+    if not np.allclose(first, same, rtol=1e-3, atol=1e-4 * size, equal_nan=True):
+        learned = (
+            " Give a transformer, which learns from the training rows what it needs, such as "
+            "StandardScaler()."
+        )
+        raise ValueError(
+            f"{given_as}= gives the first row other features alone than beside others; those of a "
+            f"row must depend on that row only.{learned if given_as == 'features' else ''}"
+        )
 
 
 def checked_elsewhere(A: Any, name: str) -> Any:

@@ -119,14 +119,14 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
 
 
-def check_alpha(alpha: Any) -> float | Array | None:
+def check_alpha(alpha: Any, name: str = "alpha") -> float | Array | None:
     """None for "auto", a number, or an array of numbers to choose from."""
     if isinstance(alpha, str):
         if alpha == "auto":
             return None
-        raise ValueError(f'alpha={alpha!r}: give "auto", a number of at least 0, or an array.')
+        raise ValueError(f'{name}={alpha!r}: give "auto", a number of at least 0, or an array.')
     if np.ndim(alpha) == 0:
-        return check_nonnegative("alpha", alpha)
+        return check_nonnegative(name, alpha)
     path = np.asarray(alpha)
     if (
         path.ndim != 1
@@ -136,7 +136,7 @@ def check_alpha(alpha: Any) -> float | Array | None:
         or (path < 0).any()
     ):
         raise ValueError(
-            f"alpha={alpha!r}: a path must be a 1-D array of finite numbers of at least 0."
+            f"{name}={alpha!r}: a path must be a 1-D array of finite numbers of at least 0."
         )
     return path.astype(np.float64)
 

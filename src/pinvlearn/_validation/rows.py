@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, Matrix, distinct, is_sparse, to_dense
@@ -76,6 +76,8 @@ def known_targets(y: Any) -> Any:
     Of integers and truth values of the types that have their own gaps scikit-learn would make
     floats, so that classes beyond 2^53 fall together.
     """
+    if isinstance(y, np.ndarray):
+        check_no_gaps(y)
     if not hasattr(y, "isna") or np.ndim(y) != 1:
         return y
     gaps = np.flatnonzero(y.isna())
@@ -267,39 +269,53 @@ def check_classes(y: Any) -> tuple[str, Any]:
     """The task of a classifier, "classes" or "labels", and its targets as an array."""
     if is_device(y):
         return _classes_elsewhere(y)
-    y = to_dense(y) if is_sparse(y) else np.asarray(y)
-    if y.dtype.kind == "O" and y.ndim == 1:
-        gaps = [i for i, value in enumerate(y) if value is None or value != value]
-        if gaps:
-            raise ValueError(
-                f"Input y contains NaN: y[{gaps[0]}] is {y[gaps[0]]!r}. Leave out rows whose class "
-                "is not known."
-            )
-    y = _plain_classes(y)
+    y = plain_classes(to_dense(y) if is_sparse(y) else np.asarray(y))
     check_classification_targets(y)
-    if type_of_target(y) == "multilabel-indicator":
-        return "labels", y
     if y.ndim == 2 and y.shape[1] > 1:
-        raise ValueError(
-            f"y has {y.shape[1]} columns, and not of 0 and 1 alone. Give one column of classes, or "
-            "an indicator for each label; MultiOutputClassifier of scikit-learn fits a model to "
-            "each column."
-        )
+        check_indicators(y)
+        return "labels", y
     return "classes", column_or_1d(y, warn=True)
 
 
-def _plain_classes(y: Any) -> Any:
+def check_indicators(y: Any, where: str = "") -> None:
+    """Refuse labels that are not 0 and 1 alone; to scikit-learn any two numbers are indicators."""
+    if not ((y == 0) | (y == 1)).all():
+        raise ValueError(
+            f"{where}y has {y.shape[1]} columns, and not of 0 and 1 alone. Give one column of "
+            "classes, or an indicator for each label; MultiOutputClassifier of scikit-learn fits a "
+            "model to each column."
+        )
+
+
+def check_no_gaps(y: Any, where: str = "") -> None:
+    """Refuse objects one of which is None, NaN, or the NA of pandas, which equals nothing."""
+    if y.dtype.kind != "O" or y.ndim != 1:
+        return
+    for i, value in enumerate(y):
+        if value is None or type(value).__name__ == "NAType" or value != value:
+            raise ValueError(
+                f"{where}Input y contains NaN: y[{i}] is {value!r}. Leave out rows whose target is "
+                "not known."
+            )
+
+
+def plain_classes(y: Any, where: str = "") -> Any:
     """Classes that came as objects, such as a column of a mixed table, in a type of their own."""
     if y.dtype.kind != "O":
         return y
+    check_no_gaps(y, where)
     types = {_type_of_class(value) for value in y.flat}
     if types <= {"text"}:
         return y
     if types == {"number"}:
-        return np.array(y.tolist())
+        plain = np.array(y.tolist())
+        if plain.dtype.kind == "f":
+            check_finite(plain, None, "y", where)
+        return plain
     raise ValueError(
-        f"y holds objects of several or other types: {', '.join(sorted(types))}. Give classes that "
-        "are all numbers, all truth values or all texts, for instance by y.astype(str)."
+        f"{where}y holds objects of several or other types: {', '.join(sorted(types))}. Give "
+        "classes that are all numbers, all truth values or all texts, for instance by "
+        "y.astype(str)."
     )
 
 
@@ -314,6 +330,7 @@ def _classes_elsewhere(y: Any) -> tuple[str, Any]:
     few = distinct(y)
     if y.ndim == 2 and y.shape[1] > 1:
         check_classification_targets(to_host(y[:1000]))
+        check_indicators(y)
         return "labels", y
     y = y.reshape(-1)
     check_classification_targets(few)

@@ -446,6 +446,8 @@ def _why_dropped(column: ColumnSummary, n_rows: int) -> str:
         return "all its values are missing"
     if isinstance(column, NumberSummary):
         return f"it holds {column.sketch.low:g} alone"
+    if len(column.counts) > 1:
+        return f"each of its {len(column.counts)} levels is rare, as those of an id are"
     return f"it holds {next(iter(column.counts))!r} alone"
 
 

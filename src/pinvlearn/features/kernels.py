@@ -72,7 +72,10 @@ class Kernel:
         if isinstance(self.function, str):
             values = KERNELS[self.function](X, Z, self)
         else:
-            found = on_device(self.function(as_given(X), as_given(Z)))
+            # copies, since rows are asked for again and a function may write to them
+            found = on_device(self.function(as_given(X.copy()), as_given(Z.copy())))
+            if np.iscomplexobj(found):
+                raise ValueError("The kernel function gave complex values; real ones are needed.")
             values = np.asarray(found, dtype=np.float64, like=home(found))
             if values.shape != (X.shape[0], Z.shape[0]):
                 raise ValueError(

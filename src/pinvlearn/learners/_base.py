@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, Matrix, as_array
 from pinvlearn._core.device import (
@@ -223,14 +224,19 @@ class ReadoutEstimator(Followed, LedgerHolder):
         if folded is not None:
             drawn, coef = folded(coef)  # a k × t product instead of one for every row
         entries = X.shape[0] * drawn.n_columns
+
+        def rows() -> Rows:
+            nothing, n_jobs = np.empty((X.shape[0], 0), like=home(X)), check_jobs(self.n_jobs)
+            return rows_in_memory(drawn, X, nothing, None, drawn.n_columns, n_jobs)
+
         if entries <= FEW_ENTRIES:
             work = entries * coef.shape[1] if isinstance(drawn, Inputs) else np.inf
             with one_blas_thread(work):
                 found = as_array(drawn(X) @ coef) + intercept
         else:
-            nothing = np.empty((X.shape[0], 0), like=home(X))
-            rows = rows_in_memory(drawn, X, nothing, None, drawn.n_columns, check_jobs(self.n_jobs))
-            found = np.vstack(list(rows.each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+            found = np.vstack(list(rows().each(lambda H, Y, w: as_array(H @ coef) + intercept)))
+        if not (np.isfinite(found.sum()) or np.isfinite(found).all()):
+            rows().raise_not_finite()  # the largest of NaN would be a class
         links = getattr(self, "links_", None)
         if links is None:
             return found
@@ -395,6 +401,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             Whether a class is in the set of a row; a set may be empty, or hold several classes.
         """
         check_coverage(coverage)
+        check_is_fitted(self)
         if self._ledger.schema.task != "classes":
             raise ValueError("predict_set is for classes; labels have predict_proba.")
         chances = self._solution()["loo_chances"]

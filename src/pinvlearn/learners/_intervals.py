@@ -17,6 +17,7 @@ from pinvlearn._validation import (
     check_coverage,
     check_finite,
     check_jobs,
+    check_real,
     check_weights,
     following,
 )
@@ -172,7 +173,7 @@ class IntervalPredictor(LedgerHolder):
         errors = self._left_out_errors(Y)[inside]
         rows, w = rows[inside], w[inside]
         _check_same_rows(Y[inside] - self._outputs_of(rows), errors, Y)
-        T = log_errors(np.abs(errors))
+        T = log_errors(np.abs(errors), Y[inside])
         features = rows_in_memory(
             self.map_, rows, T, w, self.map_.n_columns, check_jobs(self.n_jobs)
         )
@@ -208,9 +209,16 @@ class IntervalPredictor(LedgerHolder):
             folds[inside],
             check_jobs(self.n_jobs),
         )
-        found = left_out.left_out_errors
+        found = residuals[inside] / left_out.freedom[:, None]
         allowed = 1e-4 * np.abs(found) + 1e-6 * np.abs(Y).max()
-        if method == "jackknife+" and not (np.abs(alone - found) <= allowed).all():
+        if not (np.abs(alone - found) <= allowed).all():
+            most = min(len(found) - 1, left_out.whitened.shape[1])
+            if self.rank_ < most:
+                raise ValueError(
+                    f"method={method!r} leaves rows out of a ridge on all directions, and this fit "
+                    f"has {self.rank_} of {most}: fit without rank=, and with a solver that keeps "
+                    "all of them."
+                )
             raise ValueError(OTHER_ROWS)
         return left_out
 
@@ -249,7 +257,9 @@ def _targets_of(y: Any, rows: Matrix) -> Array:
     """Targets of rows, where they live, of shape (n, t)."""
     y = following(y, rows)
     check_consistent_length(as_given(rows), as_given(y))
-    targets = np.asarray(y, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
+    targets = np.asarray(y, like=home(y))
+    check_real(targets, "y")
+    targets = np.asarray(targets, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
     check_finite(targets, None, "y")
     return moved_to(targets, rows)
 

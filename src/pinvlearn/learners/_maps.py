@@ -14,6 +14,7 @@ from pinvlearn._validation import (
     check_choice,
     check_matrix,
     check_positive,
+    check_row_by_row,
     check_size,
     following,
 )
@@ -95,6 +96,22 @@ def kernel_width(X: Matrix, gamma: Any) -> float:
     return check_positive("gamma", gamma)
 
 
+def _check_activation(function: Any, n_hidden: int) -> None:
+    """Refuse a function that does not give a number for each, or looks at other rows for it."""
+    sums = np.random.default_rng(0).standard_normal((8, n_hidden))
+    try:
+        with np.errstate(all="ignore"):
+            alone, beside = (np.asarray(function(Z.copy())) for Z in (sums[:1], sums))
+    except Exception:  # it may be for arrays of another library; with rows it speaks for itself
+        return
+    if beside.shape != sums.shape or beside.dtype.kind not in "fiub":
+        raise ValueError(
+            f"activation={function!r} gave {beside.dtype} of shape {beside.shape} for numbers of "
+            f"shape {sums.shape}; it must give a real number for each."
+        )
+    check_row_by_row(alone, beside, "activation")
+
+
 def draw_random(
     n_features: int,
     *,
@@ -106,7 +123,9 @@ def draw_random(
 ) -> RandomLayer:
     """A random layer from checked parameters."""
     check_size("n_hidden", n_hidden)
-    if not callable(activation):
+    if callable(activation):
+        _check_activation(activation, n_hidden)
+    else:
         check_choice("activation", activation, ACTIVATIONS)
     check_choice("weights", weights, WEIGHTS)
     return draw_layer(

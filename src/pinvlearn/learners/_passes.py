@@ -12,9 +12,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_block
-from pinvlearn.engines.plan import Plan, naming, unpacked
+from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
+from pinvlearn._validation import (
+    check_block,
+    check_features,
+    check_finite,
+    check_magnitude,
+    check_row_by_row,
+)
+from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.features.columns import TableSummary
 from pinvlearn.features.metric import GradientProduct, MetricColumns
 from pinvlearn.learners.tabular_inputs import TabularInputs
@@ -23,6 +29,9 @@ from pinvlearn.summaries.tree import merged
 
 Each: TypeAlias = Callable[[Callable[[int, Any], Any]], Iterator[Any]]
 """What an engine does: function(number, block) of every block, in the order of their numbers."""
+
+FEW = 8
+"""Rows beside which inputs must make of the first what they make of it alone."""
 
 SPARE = 4.0
 """Standard deviations by which more rows are drawn than a sample needs."""
@@ -39,20 +48,47 @@ class TableCheck:
     ) -> tuple[Matrix, Any, Array | None]:
         if self.inputs is not None:
             n = _length(X)
-            X = np.asarray(self.inputs.transform(X)) if n else np.empty((0, schema.n_features))
+            none = np.empty((0, schema.n_features))
+            X = made_ready(self.inputs.transform(own_copy(X)), X) if n else none
         return check_block(X, y, sample_weight, schema, learner, where)
 
 
-def columns_of_blocks(inputs: Any, head: Any, each: Each) -> int:
+def own_copy(X: Any) -> Any:
+    """Rows for a transformer, which may write to them (``copy=False``): they are read again."""
+    return X.copy() if hasattr(X, "copy") else X
+
+
+def made_ready(Z: Any, X: Any) -> Array:
+    """What inputs make of a table X: finite numbers in a dense array, whatever form they come in.
+
+    A transformer of the user's own may pass on gaps, of which kernels would make NaN.
+    """
+    made: Array = np.asarray(to_dense(check_features(Z, _length(X), 0, "inputs")), dtype=np.float64)
+    check_finite(made, None, "what inputs= gives")
+    check_magnitude(made, part=True)
+    return made
+
+
+def check_each_row(inputs: Any, X: Any) -> None:
+    """Refuse fitted inputs of the user's own that make of a row what depends on those beside it."""
+    if not isinstance(inputs, TabularInputs):
+        rows = X.tocsr() if is_sparse(X) else X  # not all formats know their rows
+        few = (own_copy(rows[:count]) for count in (1, FEW))
+        alone, beside = (made_ready(inputs.transform(some), some) for some in few)
+        check_row_by_row(alone, beside, "inputs")
+
+
+def columns_of_blocks(inputs: Any, head: Head, each: Each) -> int:
     """Learn from all blocks what to make of each column, and count their rows.
 
     A transformer other than `TabularInputs` learns from the head alone.
     """
     whole, kinds = isinstance(inputs, TabularInputs), ()
     if whole:
-        kinds = inputs._first_summary(head).kinds
+        kinds = inputs._first_summary(head.X).kinds
     elif inputs is not None:
-        inputs.fit(head)
+        inputs.fit(own_copy(head.X), head.y)
+        check_each_row(inputs, head.X)
     found = list(each(_Columns(inputs if whole else None, kinds)))
     if whole:
         parts = (summary for _, summary in found if summary is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,13 +109,33 @@ CLASS_SCORINGS = ("log_loss", "accuracy", "balanced_accuracy", "mse")
 
 def check_scoring(value: Any, allowed: tuple[str, ...]) -> None:
     """Refuse what leave-one-out cannot judge by."""
-    if value is None or callable(value) or (isinstance(value, str) and value in allowed):
+    if value is None or (isinstance(value, str) and value in allowed):
+        return
+    if callable(value):
+        _check_own(value)
         return
     raise ValueError(
         f"loo_scoring={value!r} is not known; choose one of {', '.join(map(repr, allowed))}, a "
         "callable (y_true, left_out_outputs, sample_weight) -> float of which more is better, or "
         "None for generalised cross-validation."
     )
+
+
+def _check_own(function: Any) -> None:
+    """Refuse scikit-learn's metrics and scorers, which take other arguments."""
+    try:
+        takes_them = not hasattr(function, "_score_func")
+        inspect.signature(function).bind(None, None, None)
+    except TypeError:
+        takes_them = False
+    except ValueError:  # a builtin that tells nothing of itself
+        return
+    if not takes_them:
+        raise ValueError(
+            f"loo_scoring={function!r} must take targets, left-out outputs and sample weights; "
+            "give a metric of scikit-learn as lambda y, outputs, w: metric(y, outputs, "
+            "sample_weight=w)."
+        )
 
 
 def scoring_of(value: Any, schema: Schema, totals: Array) -> Scoring | None:
@@ -158,8 +179,9 @@ def _own_score(function: Any, schema: Schema) -> OwnScore:
         y = Y[:, 0] if schema.one_target and Y.shape[1] == 1 else Y
         if schema.task != "targets":
             y = decided(Y, schema, schema.classes)
-        value = function(y, one_column(outputs, schema), weights)
-        if np.ndim(value) != 0 or isinstance(value, str | bytes):
+        # copies, since y and weights are asked about again and a function may write to them
+        value = function(y.copy(), one_column(outputs, schema).copy(), weights.copy())
+        if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in "biuf":
             raise TypeError(
                 f"loo_scoring={function!r} gave {value!r}; it must give one number, greater being "
                 "better."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix
-from pinvlearn._validation import check_sizes
+from pinvlearn._validation import check_alpha, check_sizes
 from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import RandomLayer, Stack
 from pinvlearn.learners._base import (
@@ -52,6 +52,7 @@ class _DeepELM(ReadoutEstimator):
         self, X: Matrix, y: Any, rng: np.random.Generator
     ) -> tuple[FeatureMap, list[str]]:
         widths = check_sizes("layers", self.layers)
+        check_alpha(self.layer_alpha, "layer_alpha")
         *streams, top_stream = rng.spawn(len(widths) + 1)
         below: Any = X
         layers: list[Any] = []

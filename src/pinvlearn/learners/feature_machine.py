@@ -45,8 +45,11 @@ from pinvlearn.learners._ledger import Solved, with_classes
 from pinvlearn.learners._passes import (
     Each,
     TableCheck,
+    check_each_row,
     columns_of_blocks,
+    made_ready,
     metric_of_blocks,
+    own_copy,
     sample_of_blocks,
 )
 from pinvlearn.learners._state import forget_fit, unchanged_on_failure
@@ -147,7 +150,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         take half of the default.""",
         "inputs": """
     inputs : "auto", "passthrough" or transformer, default="auto"
-        What makes columns ready: `TabularInputs`, nothing, or a transformer of your own.""",
+        What makes columns ready: `TabularInputs`, nothing, or a transformer of your own, which is
+        cloned and fitted to X and y (by `fit_blocks` to the first block); sparse rows of it are
+        filled.  One that looks at y has seen the targets of rows that are left out.""",
         "random_state": """
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order in which rows are sampled.""",
@@ -163,13 +168,15 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         X, like = on_host(X)
         y = known_targets(following(y, X))
         y = validate_data(self, X="no_validation", y=y, multi_output=True)
-        Z = np.asarray(self.inputs_.fit_transform(X), dtype=np.float64)
+        Z = made_ready(self.inputs_.fit_transform(own_copy(X), y), X)
         check_consistent_length(Z, y)
-        self.n_features_in_ = self.inputs_.n_features_in_
-        names = getattr(self.inputs_, "feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
+        check_each_row(self.inputs_, X)
+        self._note_columns(X)
         return moved_to(Z, like), y
+
+    def _note_columns(self, X: Any) -> None:
+        """Keep number and names of the table's columns; not all transformers know theirs."""
+        validate_data(self, X, reset=True, skip_check_array=True)
 
     @property
     def _row_names(self) -> Any:
@@ -182,7 +189,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         X, like = on_host(X)  # where columns are made ready
         if isinstance(self.inputs_, TabularInputs):
             return moved_to(self.inputs_.prepared(X, self), like)
-        return moved_to(np.asarray(self.inputs_.transform(X), dtype=np.float64), like)
+        return moved_to(made_ready(self.inputs_.transform(own_copy(X)), X), like)
 
     def _inputs_for_fit(self) -> Any:
         if isinstance(self.inputs, str):
@@ -206,7 +213,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         alpha, columns = self._learn(sample, self._space(task, unit), budget)
         if columns is not None:
             X, sample = X[:, columns], sample.of_columns(columns)
-        if budget.alone and self._is_better_alone(sample, alpha, JUDGES[task], streams):
+        comparable = min(budget.alone, budget.centers) >= COMPARED
+        if comparable and self._is_better_alone(sample, alpha, JUDGES[task], streams):
             budget = replace(self.budget_, centers=budget.alone, rows=budget.alone)
             self.budget_ = budget
         every = MetricMatrix(MetricColumns.around(self.parts_, X))
@@ -426,7 +434,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         forget_fit(self)
         with naming(head.where):
             inputs = self._inputs_for_fit()
-            n = columns_of_blocks(inputs, head.X, each)
+            n = columns_of_blocks(inputs, head, each)
             self.inputs_ = inputs
             Z, y = self._head_rows(head)
             schema, y = self._read_targets(y, Z.shape[1])
@@ -467,11 +475,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         check_in_memory(head.X)
         if self.inputs_ is None:
             return check_rows_and_targets(self, head.X, head.y, dtype=np.float64)
-        self.n_features_in_ = self.inputs_.n_features_in_
-        names = getattr(self.inputs_, "feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
-        return np.asarray(self.inputs_.transform(head.X), dtype=np.float64), np.asarray(head.y)
+        self._note_columns(head.X)
+        return made_ready(self.inputs_.transform(own_copy(head.X)), head.X), np.asarray(head.y)
 
     def _after_blocks(self, plan: Plan, each: Each) -> None:
         columns, coef = self.map_.folded(np.atleast_2d(self.dual_coef_).T)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, to_dense
-from pinvlearn._core.device import is_device
+from pinvlearn._core.device import is_device, to_host
 from pinvlearn._validation import (
     check_alpha,
     check_choice,
@@ -53,6 +53,9 @@ SOLVERS = ("auto", "exact", "randomized", "nystroem", "rpcholesky")
 
 EXACT_ROWS = 2000
 """Up to so many rows `auto` solves exactly: an eigendecomposition of K takes about a second."""
+
+FEW = 8
+"""Rows by which a function is seen to be a kernel."""
 
 SINGLE, DOUBLE = 4.0, 8.0
 """Bytes of one kernel value."""
@@ -157,19 +160,21 @@ class _KernelELM(SeveralWidths):
     ) -> tuple[IntArray, Array | None, Readout]:
         """The rows whose kernel columns are used, what they are multiplied by, and the solution."""
         if solver in ("nystroem", "rpcholesky"):
+            _check_function(task.K)
             machine = solve_pivots(task, rank, solver)
             return machine.pivots, machine.W, machine.readout
-        every = np.arange(task.n)
+        every, entry = np.arange(task.n), 1.5 * DOUBLE if solver == "randomized" else 2.0 * DOUBLE
+        if self.single_precision:
+            _check_for_single_precision(task)
+            entry = SINGLE
+        check_kernel_memory(task.n, entry, task.Y)
+        _check_function(task.K)
         if solver == "randomized":
-            check_kernel_memory(task.n, 1.5 * DOUBLE, task.Y)
             oversamples = check_size("n_oversamples", self.n_oversamples)
             solved = solve_randomized(task, rank, oversamples, consistent=self.consistent)
             return every, None, solved
         if self.single_precision:
-            _check_for_single_precision(task)
-            check_kernel_memory(task.n, SINGLE, task.Y)
             return every, None, solve_single_precision(task)
-        check_kernel_memory(task.n, 2.0 * DOUBLE, task.Y)
         solved = solve_kernel(
             task.whole(),
             task.Y,
@@ -247,6 +252,22 @@ class _KernelELM(SeveralWidths):
         tags.input_tags.pairwise = one and self.kernel == "precomputed"
         tags.input_tags.sparse = not tags.input_tags.pairwise and not callable(self.kernel)
         return tags
+
+
+def _check_function(K: Any) -> None:
+    """Refuse a function that is no kernel of two rows: half of its matrix would be ignored."""
+    if not isinstance(K, KernelMatrix) or isinstance(K.kernel.function, str):
+        return
+    few = np.arange(min(FEW, K.shape[0]))
+    every, alone = to_host(K(few, few)), to_host(K(few[:1], few))
+    size = float(np.abs(every).max())
+    apart, moved = float(np.abs(every - every.T).max()), float(np.abs(every[:1] - alone).max())
+    if max(apart, moved) > 1e-4 * size:
+        what = "k(x, z) and k(z, x)" if apart > 1e-4 * size else "values for a row alone and others"
+        raise ValueError(
+            f"kernel={K.kernel.function!r}: {what} differ by up to {max(apart, moved):.3g}. Give a "
+            "symmetric function of pairs of rows."
+        )
 
 
 def _check_for_single_precision(task: KernelTask) -> None:

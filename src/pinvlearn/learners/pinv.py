@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pinvlearn._core.arrays import Matrix
-from pinvlearn._validation import check_features
+from pinvlearn._validation import check_features, check_row_by_row
 from pinvlearn.features import FeatureMap
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
@@ -22,6 +22,9 @@ from pinvlearn.learners._targets import DECODINGS
 from pinvlearn.readout.choose import Alpha
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.solve import Readout, solve_by_target
+
+FEW = 8
+"""Rows beside which the first must have the features that it has alone."""
 
 DECODING = (
     PARAMETERS["decoding"].replace('"logistic"}', '"logistic", "features"}')
@@ -44,7 +47,8 @@ class GivenMap:
 
     def __call__(self, X: Matrix) -> Matrix:
         transform = getattr(self.function, "transform", self.function)
-        return check_features(transform(X), X.shape[0], self.n_columns)
+        # a copy, since rows are read several times and some functions write to them
+        return check_features(transform(X.copy()), X.shape[0], self.n_columns)
 
 
 class _Pinv(SelfSizing):
@@ -62,13 +66,16 @@ class _Pinv(SelfSizing):
             return Inputs(X.shape[1]), []
         function = self.features
         if hasattr(function, "transform"):
-            function = clone(function).fit(X, y)
+            function = clone(function).fit(X.copy(), y)
         elif not callable(function):
             raise TypeError(
                 f"features={function!r}: give None for the inputs themselves, a scikit-learn "
                 "transformer, or a function of X."
             )
-        return GivenMap(function, GivenMap(function, 0)(X[:1]).shape[1]), []
+        alone = GivenMap(function, 0)(X[:1])
+        drawn = GivenMap(function, int(alone.shape[1]))
+        check_row_by_row(alone, drawn(X[:FEW]))
+        return drawn, []
 
 
 @documented
@@ -81,7 +88,8 @@ class PinvClassifier(ReadoutClassifier, _Pinv):
     Parameters
     ----------
     features : None, transformer or callable, default=None
-        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function.
+        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function of
+        rows, each of which it must treat by itself.
     {tail}
 
     {attributes}
@@ -136,7 +144,8 @@ class PinvRegressor(ReadoutRegressor, _Pinv):
     Parameters
     ----------
     features : None, transformer or callable, default=None
-        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function.
+        φ: the inputs themselves, a scikit-learn transformer (cloned and fitted), or a function of
+        rows, each of which it must treat by itself.
     {tail}
 
     {attributes}

@@ -137,10 +137,12 @@ class RowsLeftOut:
         return cls(map, R, whitened, root, errors, mean, starts, order)
 
     @property
-    def left_out_errors(self) -> Array:
-        """Targets minus predictions without the row's fold, in the rows' own order."""
-        errors: Array = (self.errors / self.root[:, None])[np.argsort(self.order)]
-        return errors
+    def freedom(self) -> Array:
+        """1 - leverage of each row by itself, in the rows' own order."""
+        total = float(np.square(self.root).sum())
+        leverage = np.einsum("ij,ij->i", self.whitened, self.whitened) + self.root**2 / total
+        freedom: Array = (1.0 - leverage)[np.argsort(self.order)]
+        return freedom
 
     def ends(
         self, X: Matrix, outputs: Array, coverage: float, n_jobs: int | None = None
@@ -195,12 +197,14 @@ def rank_of(coverage: float, n: int) -> int:
     return max(int(np.ceil(coverage * (n + 1) - 1e-9)), 1)
 
 
-def log_errors(errors: Array) -> Array:
+def log_errors(errors: Array, Y: Array) -> Array:
     """Logarithms of absolute errors, those below a row's share of their median taken as that.
 
-    About one row in all is so small by chance; its logarithm would weigh like that of many.
+    About one row in all is so small by chance; its logarithm would weigh like that of many.  So
+    would those of what rounding leaves, where targets Y are predicted without error.
     """
     least = np.median(errors, axis=0) / len(errors)
+    least = np.maximum(least, 8.0 * EPS * np.abs(Y).max(axis=0))
     return np.log(np.maximum(errors, np.maximum(least, np.finfo(np.float64).tiny)))
 
 
