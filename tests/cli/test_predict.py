@@ -184,7 +184,7 @@ def test_the_score_is_said_where_the_target_is_there(table, csv, model) -> None:
 def test_intervals_of_a_regressor(table, csv, model) -> None:
     ok("fit", csv, "--target", "amount", *SMALL, "--out", "amount.skops")
     result = ok("predict", "amount.skops", csv, "--interval", 0.8, "--out", "p.csv")
-    assert "R² 0.9" in result.stderr
+    assert "R² 1 on 120 rows" in result.stderr  # a line, which stands beside the bumps
     found = pd.read_csv("p.csv")
     assert list(found) == ["prediction", "low", "high"]
     inside = (found["low"] <= table["amount"]) & (table["amount"] <= found["high"])

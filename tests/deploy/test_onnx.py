@@ -38,6 +38,7 @@ REGRESSORS = {
     "feature machine, few centres": pl.FeatureMachineRegressor(max_rounds=1, n_kernels=40),
     "feature machine, passed through": pl.FeatureMachineRegressor(inputs="passthrough"),
     "kernel elm": pl.KernelELMRegressor(solver="exact"),
+    "kernel elm, line": pl.KernelELMRegressor(),
     "kernel elm without intercept": pl.KernelELMRegressor(fit_intercept=False),
     **{
         f"elm {name}": pl.ELMRegressor(40, activation=name)
@@ -98,6 +99,12 @@ def assert_agrees(found, wanted):
 def test_regressors(name):
     model = seeded(REGRESSORS[name]).fit(X, QUANTITY)
     assert_agrees(scores(model)["variable"], model.predict(NEW))
+
+
+@pytest.mark.parametrize("name", ["rbf", "kernel elm, line"])
+def test_lines_end_at_the_same_place(name):
+    model, far = seeded(REGRESSORS[name]).fit(X, QUANTITY), 100.0 * NEW
+    assert_agrees(scores(model, far)["variable"], model.predict(far))
 
 
 def test_several_targets():

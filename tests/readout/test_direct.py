@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import pinvlearn
-from pinvlearn.readout import direct
+from pinvlearn.readout import direct, solve
+from pinvlearn.readout.decoding import Gains
 from pinvlearn.readout.direct import affordable, fit_direct
 from pinvlearn.readout.likelihood import EXACT, FEW, Likelihood, both
 from pinvlearn.readout.scoring import FOLDS, dealt
@@ -57,6 +58,32 @@ def test_along_the_axes_of_rows_the_fit_is_that_of_the_features(n, p, monkeypatc
     np.testing.assert_allclose(found.coef, W[:, :-1].T / unit, atol=1e-6)
     outputs = (X + 100.0) @ found.coef + found.intercept
     np.testing.assert_allclose(outputs, Z @ W[:, :-1].T / unit + W[:, -1], atol=1e-6)
+
+
+def test_ridges_are_averaged_by_their_likelihood_and_a_prior(monkeypatch):
+    ridges = (0.001, 0.1, 10.0, 1e4)
+    monkeypatch.setattr(direct, "RIDGES", ridges)
+    monkeypatch.setattr(direct, "FIRST", 0.1)
+    X, _, Y = told_apart(n=30, k=3)
+    w, folds = np.ones(30), dealt(Y, classes=True)
+    Z = X - X.mean(axis=0)
+    unit = np.sqrt(np.mean(np.sum(Z**2, axis=1)))
+    every, coefs, losses = Likelihood.of(Z / unit, Y, w, 1.0), [], []
+    for ridge in ridges[:3]:
+        logits = np.empty((3, 30))
+        for fold in range(FOLDS):
+            rest, own = folds != fold, folds == fold
+            W = Likelihood.of(Z[rest] / unit, Y[rest], w[rest], ridge).solved(EXACT)
+            logits[:, own] = W[:, :-1] @ Z[own].T / unit + W[:, -1:]
+        decades = np.log10(ridge) + 1.0
+        losses.append(every.of_logits(logits)[0] + decades**2 / 2.0)
+        W = Likelihood.of(Z / unit, Y, w, ridge).solved(EXACT)
+        coefs.append((W - W.mean(axis=0))[:, :-1].T / unit)
+    shares = np.exp(min(losses) - np.array(losses))
+    shares /= shares.sum()
+    assert shares.max() < 0.99
+    expected = np.tensordot(shares, coefs, 1)
+    np.testing.assert_allclose(fit_direct(X, Y, w).coef, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_nothing_is_found_in_rows_that_are_alike_or_huge():
@@ -177,6 +204,16 @@ class TestLearners:
         monkeypatch.setattr(direct, "RIDGES", (1e8,))
         monkeypatch.setattr(direct, "FIRST", 1e8)
         assert pinvlearn.PinvClassifier().fit(X, y).decoding_ != "features"
+
+    @pytest.mark.parametrize(("p", "allowed"), [(8, 2.0), (400, 2.0), (401, 1.0)])
+    def test_it_must_be_surely_worse_to_be_left(self, p, allowed, monkeypatch):
+        """By two standard errors, or one where features are many beside 40 rows."""
+        X, y, _ = told_apart(n=40, p=p)
+        for behind, taken in ((allowed - 0.1, True), (allowed + 0.1, False)):
+            said = Gains(-0.01 * behind, 0.0), 0.01
+            monkeypatch.setattr(solve, "compared", lambda *rows, said=said: said)
+            model = pinvlearn.PinvClassifier().fit(X, y)
+            assert (model.decoding_ == "features") == taken
 
     def test_rows_that_come_later_are_solved_for_as_they_are(self):
         X, y, _ = told_apart()

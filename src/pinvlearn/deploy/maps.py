@@ -9,10 +9,23 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, to_dense
 from pinvlearn.deploy.graph import Nodes, doubles, onnx_module, tensor
-from pinvlearn.features.kernels import GivenColumns, Kernel, KernelColumns, Whitened
+from pinvlearn.features.kernels import (
+    GivenColumns,
+    Kernel,
+    KernelColumns,
+    KernelWithLine,
+    Whitened,
+)
 from pinvlearn.features.metric import MetricColumns
 from pinvlearn.features.radial import RadialBasis
-from pinvlearn.features.random_layer import Beside, Inputs, RandomLayer, Stack
+from pinvlearn.features.random_layer import (
+    Beside,
+    BesideLine,
+    Inputs,
+    Line,
+    RandomLayer,
+    Stack,
+)
 
 LEAST_EXPONENT = -350.0
 """Where `features.radial` holds its exponents, so that the two agree there too."""
@@ -67,6 +80,19 @@ def _beside(nodes: Nodes, drawn: Beside, x: str) -> str:
     return nodes.add("Concat", features(nodes, drawn.hidden, x), x, axis=1)
 
 
+def _line(nodes: Nodes, drawn: Line, x: str) -> str:
+    """Inputs about their mean, held within a box whose ends differ from column to column."""
+    x = nodes.add("Sub", x, nodes.constant(doubles(drawn.mean)))
+    x = nodes.add("Max", x, nodes.constant(doubles(drawn.lower)))
+    x = nodes.add("Min", x, nodes.constant(doubles(drawn.upper)))
+    return nodes.add("Mul", x, nodes.constant(doubles(drawn.unit)))
+
+
+def _beside_line(nodes: Nodes, drawn: BesideLine, x: str) -> str:
+    parts = (features(nodes, part, x) for part in (drawn.hidden, drawn.line))
+    return nodes.add("Concat", *parts, axis=1)
+
+
 def _stack(nodes: Nodes, drawn: Stack, x: str) -> str:
     for layer in drawn.layers:
         x = features(nodes, layer, x)
@@ -87,6 +113,11 @@ def _radial_basis(nodes: Nodes, drawn: RadialBasis, x: str) -> str:
 
 def _kernel_columns(nodes: Nodes, drawn: KernelColumns, x: str) -> str:
     kernel, centers = drawn.kernel, _dense(drawn.centers)
+    if isinstance(kernel, KernelWithLine):
+        values = _kernel_columns(nodes, KernelColumns(kernel.kernel, centers), x)
+        across = nodes.constant(doubles(kernel.line(centers)).T)
+        products = nodes.add("MatMul", features(nodes, kernel.line, x), across)
+        return nodes.add("Add", values, products)
     if not isinstance(kernel.function, str):
         raise TypeError(
             f"to_onnx() cannot convert kernel={kernel.function!r}, a function of your own; fit "
@@ -233,6 +264,8 @@ MAPS: dict[type, Callable[[Nodes, Any, str], str]] = {
     Inputs: _inputs,
     RandomLayer: _layer,
     Beside: _beside,
+    Line: _line,
+    BesideLine: _beside_line,
     Stack: _stack,
     RadialBasis: _radial_basis,
     KernelColumns: _kernel_columns,

@@ -11,6 +11,7 @@ import numpy as np
 from pinvlearn._core.arrays import Array, IntArray, Matrix, as_array, to_dense
 from pinvlearn._core.device import as_given, home, on_device
 from pinvlearn.features.radial import RADIAL, row_squares
+from pinvlearn.features.random_layer import Line
 
 KernelFunction = Callable[[Matrix, Matrix], Array]
 
@@ -103,10 +104,27 @@ class Kernel:
 
 
 @dataclass(frozen=True, eq=False)
+class KernelWithLine:
+    """k(x, z) + ⟨line(x), line(z)⟩: the functions of the kernel's space plus linear ones."""
+
+    kernel: Kernel
+    line: Line
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Array:
+        values = self.kernel(X, Z)
+        values += self.line(X) @ self.line(Z).T
+        return values
+
+    def diagonal(self, X: Matrix) -> Array:
+        """Its value for every row and itself."""
+        return self.kernel.diagonal(X) + row_squares(self.line(X))
+
+
+@dataclass(frozen=True, eq=False)
 class KernelMatrix:
     """The kernel matrix of given rows, evaluated block by block when asked."""
 
-    kernel: Kernel
+    kernel: Kernel | KernelWithLine
     X: Matrix
 
     @property
@@ -126,7 +144,7 @@ class KernelMatrix:
 class KernelColumns:
     """X ↦ [k(x, c₁), …, k(x, c_n)] for given rows c; [MW15] Eq. (15)."""
 
-    kernel: Kernel
+    kernel: Kernel | KernelWithLine
     centers: Matrix
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import Array, Matrix, aligned, evaluate, is_sparse, slices
+from pinvlearn._core.arrays import Array, Matrix, aligned, evaluate, is_sparse, slices, to_dense
 from pinvlearn._core.device import home, is_device, on_device
 from pinvlearn.features.activations import ACTIVATIONS, Activation, sigmoid_of_negative
 
@@ -177,6 +177,66 @@ class Beside:
 
     def __call__(self, X: Matrix) -> Array:
         return np.hstack([self.hidden(X), X.toarray() if is_sparse(X) else X])
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """X ↦ unit·(x - mean), held within a box: inputs for a linear part that does not run off.
+
+    The box of the rows that it is made of is half as wide again on either side.  Few rows tell
+    little of a column's tails, and a line that is followed a thousand spreads away is off by that.
+    """
+
+    mean: Array
+    lower: Array
+    upper: Array
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, X: Matrix, spread: float) -> Line | None:
+        """Of rows on which its columns have this variance in all; None where all rows are alike."""
+        X = to_dense(X)
+        mean = X.mean(axis=0)
+        least, most = X.min(axis=0) - mean, X.max(axis=0) - mean
+        more = (most - least) / 2.0
+        own = float(np.square(X - mean).mean(axis=0).sum())
+        if not (own > 0.0 and spread > 0.0):
+            return None
+        return cls(mean, least - more, most + more, float(np.sqrt(spread / own)))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of inputs."""
+        return len(self.mean)
+
+    def __call__(self, X: Matrix) -> Array:
+        within = np.minimum(np.maximum(to_dense(X) - self.mean, self.lower), self.upper)
+        return self.unit * within
+
+
+@dataclass(frozen=True, eq=False)
+class BesideLine:
+    """X ↦ [hidden(X), line(X)]."""
+
+    hidden: Any
+    line: Line
+
+    @property
+    def n_inputs(self) -> int:
+        """Columns of the line."""
+        return self.line.n_columns
+
+    @property
+    def n_columns(self) -> int:
+        """Hidden units and inputs."""
+        return int(self.hidden.n_columns) + self.n_inputs
+
+    def first(self, count: int) -> BesideLine:
+        """The map with the first hidden units only; the line stays."""
+        return BesideLine(self.hidden.first(count), self.line)
+
+    def __call__(self, X: Matrix) -> Array:
+        return np.hstack([self.hidden(X), self.line(X)])
 
 
 @dataclass(frozen=True, eq=False)

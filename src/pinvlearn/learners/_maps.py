@@ -11,6 +11,7 @@ from sklearn.cluster import MiniBatchKMeans
 from pinvlearn._core.arrays import Matrix, is_sparse
 from pinvlearn._core.device import to_host
 from pinvlearn._validation import (
+    check_alpha,
     check_choice,
     check_matrix,
     check_positive,
@@ -19,9 +20,16 @@ from pinvlearn._validation import (
     following,
 )
 from pinvlearn.features.activations import ACTIVATIONS
-from pinvlearn.features.kernels import Kernel, KernelMatrix
+from pinvlearn.features.kernels import Kernel, KernelMatrix, KernelWithLine
 from pinvlearn.features.radial import RADIAL, RadialBasis
-from pinvlearn.features.random_layer import WEIGHTS, Beside, RandomLayer, draw_layer
+from pinvlearn.features.random_layer import (
+    WEIGHTS,
+    Beside,
+    BesideLine,
+    Line,
+    RandomLayer,
+    draw_layer,
+)
 from pinvlearn.linalg.kernel import Pivots
 from pinvlearn.linalg.leverage import ridge_leverage
 
@@ -138,6 +146,36 @@ def draw_random(
     )
 
 
-def with_links(hidden: Any, X: Matrix, direct_links: bool) -> Any:
+def with_links(hidden: Any, X: Matrix, direct_links: Any) -> Any:
     """The map itself, or with the inputs beside it."""
+    if isinstance(direct_links, str):
+        raise ValueError(f"direct_links={direct_links!r}: give True or False.")
     return Beside(hidden, X.shape[1]) if direct_links else hidden
+
+
+FEW_ROWS, FEW_ENTRIES = 500, 2**22
+"""Rows, and entries of them, up to which machines get a line beside their bumps: more rows find it
+by themselves, and from a thousand on it costs where inputs have long tails."""
+
+
+def gets_line(X: Matrix, alpha: Any) -> bool:
+    """Whether bumps about these rows get a line: they are few, and their ridge is to be chosen."""
+    alpha = check_alpha(alpha)
+    several = alpha is None or np.size(alpha) > 1
+    return several and X.shape[0] <= FEW_ROWS and X.shape[0] * X.shape[1] <= FEW_ENTRIES
+
+
+def beside_line(hidden: Any, X: Matrix) -> tuple[Any, list[str]]:
+    """The map with a line that varies over rows X as much as all of its units, and a note."""
+    line = Line.of(X, float(hidden(X).var(axis=0).sum()))
+    return (hidden, []) if line is None else (BesideLine(hidden, line), [LINE])
+
+
+def kernel_with_line(kernel: Kernel, X: Matrix) -> Kernel | KernelWithLine:
+    """The same of a kernel: as much of the variance of its functions over rows X is the line's."""
+    some = X[:: -(-X.shape[0] // FEW_ROWS)]
+    line = Line.of(X, float(kernel.diagonal(some).mean() - kernel(some, some).mean()))
+    return kernel if line is None else KernelWithLine(kernel, line)
+
+
+LINE = "the inputs stand beside the bumps, in units of as much variance in all (direct_links)"

@@ -107,7 +107,10 @@ class SeveralWidths(ReadoutEstimator):
             some = np.sort(generator(learner.random_state).permutation(X.shape[0])[:rows])
             weights = None if targets.weights is None else targets.weights[some]
             few = replace(targets, T=targets.T[some], weights=weights)
-            scores = copy(learner)._in_part()._race(choices, X[some], y[some], few, score).scores
+            part = copy(learner)._in_part()
+            if getattr(part, "direct_links", None) == "auto":
+                part.direct_links = False  # all rows get none either
+            scores = part._race(choices, X[some], y[some], few, score).scores
             ranked = sorted(going, key=lambda i: -scores[i])
             going = sorted(ranked[: max(FEWEST, len(choices) // SURVIVORS)])
             how = f", of which {rows} rows chose {len(going)} for all rows to judge"

@@ -30,16 +30,18 @@ from pinvlearn.features.kernels import (
     Kernel,
     KernelColumns,
     KernelMatrix,
+    KernelWithLine,
     Whitened,
 )
+from pinvlearn.features.radial import RADIAL
 from pinvlearn.features.random_layer import Inputs
 from pinvlearn.learners._base import (
     Fitted,
     ReadoutClassifier,
     ReadoutRegressor,
 )
-from pinvlearn.learners._docs import MIXING, documented
-from pinvlearn.learners._maps import kernel_width
+from pinvlearn.learners._docs import KERNEL_LINKS, MIXING, documented
+from pinvlearn.learners._maps import LINE, gets_line, kernel_width, kernel_with_line
 from pinvlearn.learners._targets import DECODINGS, Targets, coded
 from pinvlearn.learners._widths import SeveralWidths, in_part, is_several
 from pinvlearn.linalg.kernel import as_kernel_matrix
@@ -149,7 +151,8 @@ class _KernelELM(SeveralWidths):
         drawn = self._columns(K, X, pivots)
         drawn = drawn if W is None else Whitened(drawn, W)
         rows = rows_in_memory(drawn, X, Y, weights, drawn.n_columns, n_jobs)
-        return Fitted(drawn, replace(readout, report=report, rows=rows))
+        notes = [LINE] if isinstance(getattr(K, "kernel", None), KernelWithLine) else []
+        return Fitted(drawn, replace(readout, report=report, rows=rows), notes)
 
     def _in_part(self) -> Any:
         given = isinstance(self.rank, int | np.integer)
@@ -232,13 +235,29 @@ class _KernelELM(SeveralWidths):
     def _kernel_matrix(self, X: Matrix) -> Any:
         """The kernel matrix of the training rows, to be asked for blocks."""
         if self.kernel == "precomputed":
+            if getattr(self, "direct_links", False) not in ("auto", False):
+                raise ValueError(
+                    f"direct_links={self.direct_links!r} adds a function of inputs, which "
+                    'kernel="precomputed" does not have; use "auto" or False.'
+                )
             return as_kernel_matrix(to_dense(check_symmetric(X)))
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, (*KERNELS, "precomputed", "auto"))
         gamma = kernel_width(X, self.gamma)
         degree = check_positive("degree", self.degree)
         coef0 = check_number("coef0", self.coef0)
-        return KernelMatrix(Kernel(self.kernel, gamma, degree, coef0), X)
+        kernel = Kernel(self.kernel, gamma, degree, coef0)
+        return KernelMatrix(kernel_with_line(kernel, X) if self._linked(X) else kernel, X)
+
+    def _linked(self, X: Matrix) -> bool:
+        """Whether the kernel of these rows has a linear part."""
+        links = getattr(self, "direct_links", False)
+        if not isinstance(links, str):
+            return bool(links)
+        check_choice("direct_links", links, ("auto",))
+        radial = isinstance(self.kernel, str) and self.kernel in RADIAL
+        asked = self.solver != "auto" or self.rank != "auto" or not self._intercept
+        return radial and not asked and gets_line(X, self.alpha)
 
     def _columns(self, K: Any, X: Matrix, rows: Any) -> FeatureMap:
         """The map onto the kernel columns of some training rows."""
@@ -397,6 +416,8 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
     True
     """
 
+    _parameter_docs = {**_KernelELM._parameter_docs, "direct_links": KERNEL_LINKS}
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -412,6 +433,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         consistent: bool = True,
         fit_intercept: bool = True,
         single_precision: bool = False,
+        direct_links: Any = "auto",
         loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -428,6 +450,7 @@ class KernelELMRegressor(ReadoutRegressor, _KernelELM):
         self.consistent = consistent
         self.fit_intercept = fit_intercept
         self.single_precision = single_precision
+        self.direct_links = direct_links
         self.loo_scoring = loo_scoring
         self.n_jobs = n_jobs
         self.random_state = random_state

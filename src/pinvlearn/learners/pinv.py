@@ -33,8 +33,9 @@ DECODING = (
         a ridge of its own chosen by five folds of the rows, which stand in for rows left out.
         "auto" takes this, with `solver="auto"` and no `rank`, where
         n_samples·min(n_samples, n_features)·n_classes is at most 4e6, unless rows left out are then
-        predicted worse by more than the standard error.  That takes a second or two, and is worth
-        up to two points of accuracy where a plane tells classes apart."""
+        predicted worse by more than two standard errors (one, of more than ten features for each
+        row).  That takes a second or two, and is worth up to two points of accuracy where a plane
+        tells classes apart."""
 )
 
 

@@ -8,15 +8,21 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Matrix
-from pinvlearn._validation import generator
+from pinvlearn._validation import check_choice, generator
 from pinvlearn.features import FeatureMap
 from pinvlearn.features.radial import RadialBasis
 from pinvlearn.learners._base import (
     ReadoutClassifier,
     ReadoutRegressor,
 )
-from pinvlearn.learners._docs import MIXING, documented
-from pinvlearn.learners._maps import cluster_means, draw_radial, with_links
+from pinvlearn.learners._docs import LINKS, MIXING, documented
+from pinvlearn.learners._maps import (
+    beside_line,
+    cluster_means,
+    draw_radial,
+    gets_line,
+    with_links,
+)
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
 from pinvlearn.learners._targets import DECODINGS
 from pinvlearn.learners._widths import SeveralWidths, in_part
@@ -24,6 +30,11 @@ from pinvlearn.learners._widths import SeveralWidths, in_part
 
 class _RBFNetwork(SeveralWidths, SelfSizing):
     _size_name = "n_kernels"
+    _links_by_rows = False
+    """Whether direct_links="auto" puts a line beside the bumps of few rows."""
+    _means_of_rows = False
+    """Whether centres that seem to be given were made of the rows once for all widths."""
+
     _parameter_docs = {
         "n_kernels": """
     n_kernels : int or "loo", default=1000
@@ -67,14 +78,32 @@ class _RBFNetwork(SeveralWidths, SelfSizing):
         )
         if isinstance(self.n_kernels, str):  # given centres may be more
             radial = radial.first(size)
-        return with_links(radial, X, self.direct_links), notes
+        if not (isinstance(self.direct_links, str) and self._links_by_rows):
+            return with_links(radial, X, self.direct_links), notes
+        check_choice("direct_links", self.direct_links, ("auto",))
+        if not (self._leaves_it_open and gets_line(X, self.alpha)):
+            return radial, notes
+        linked, more = beside_line(radial, X)
+        return linked, [*notes, *more]
+
+    @property
+    def _leaves_it_open(self) -> bool:
+        """Whether no solver or rank was asked for, and the map keeps something of its rows.
+
+        A line takes its units from rows, which given centres and widths could do without.
+        """
+        solver = isinstance(self.solver, str) and self.solver == "auto"
+        return solver and self.rank is None and self._map_memory is not None
 
     def _for_all_widths(self, X: Matrix) -> Any:
         if not (isinstance(self.centers, str) and self.centers == "kmeans"):
             return self
         map_stream = generator(self.random_state).spawn(2)[0]
         size = size_of("n_kernels", self.n_kernels, self.max_kernels)
-        return copy(self).set_params(centers=cluster_means(X, min(size, X.shape[0]), map_stream))
+        learner = copy(self)
+        learner.set_params(centers=cluster_means(X, min(size, X.shape[0]), map_stream))
+        learner._means_of_rows = True
+        return learner
 
     def _in_part(self) -> Any:
         if not isinstance(self.centers, str):
@@ -86,7 +115,7 @@ class _RBFNetwork(SeveralWidths, SelfSizing):
 
     @property
     def _map_memory(self) -> str | None:
-        if isinstance(self.centers, str):
+        if isinstance(self.centers, str) or self._means_of_rows:
             return "its centres were drawn from training rows"
         given = not isinstance(self.gamma, str)
         return None if given else "its width was taken from training rows"
@@ -212,6 +241,9 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
     >>> lower, upper = model.predict_interval(X, coverage=0.9)
     """
 
+    _parameter_docs = {**_RBFNetwork._parameter_docs, "direct_links": LINKS}
+    _links_by_rows = True
+
     def __init__(
         self,
         n_kernels: Any = 1000,
@@ -223,7 +255,7 @@ class RBFNetworkRegressor(ReadoutRegressor, _RBFNetwork):
         alpha: Any = "auto",
         solver: Any = "auto",
         rank: Any = None,
-        direct_links: bool = False,
+        direct_links: Any = "auto",
         loo_scoring: Any = "mse",
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -33,6 +33,10 @@ from pinvlearn.readout.single import SingleCholesky
 
 MAX_REFINEMENTS = 4
 
+SURELY, WIDE = 2.0, 10
+"""Standard errors by which scores fitted to the features must be behind to be left out; one, where
+there are more than so many features for each row: ridges are as good there, and know all rows."""
+
 MEASURED = 10.0
 """The leverages' error is at most about so many times the coefficients' that was measured: both
 come from one factor, but a row need not lie where the coefficients do."""
@@ -218,8 +222,8 @@ def fitted_to_features(
     """The same with scores of classes that are fitted to the features (`readout/direct.py`).
 
     It is `rival` where that would be much work, or where rows left out are predicted worse than by
-    it, by more than the standard error: they are predicted by four fifths of the others here, and
-    by all others there.  `always` does not ask.
+    it, surely (`SURELY`): by four fifths of the others here, by all others at the best of many
+    ridges there.  `always` does not ask.
     """
     outputs, Y, rows = rival.leave_one_out, readout.targets, readout.rows
     if outputs is None or Y is None or rows is None:
@@ -234,7 +238,8 @@ def fitted_to_features(
     if found is None:
         return rival
     gains, error = compared(scoring, Y[inside], outputs[inside], found.crossed, weights[inside])
-    if not (always or gains.score > -error):
+    behind = SURELY if rows.n_columns <= WIDE * len(inside) else 1.0
+    if not (always or gains.score > -behind * error):
         return rival
     fitted = H @ found.coef + found.intercept
     left_out = fitted.copy()
