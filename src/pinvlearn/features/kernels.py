@@ -110,6 +110,11 @@ class KernelWithLine:
     kernel: Kernel
     line: Line
 
+    @property
+    def function(self) -> str | KernelFunction:
+        """That of the kernel."""
+        return self.kernel.function
+
     def __call__(self, X: Matrix, Z: Matrix) -> Array:
         values = self.kernel(X, Z)
         values += self.line(X) @ self.line(Z).T
