@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, Shifted, to_dense
-from pinvlearn._core.blas import blas
 from pinvlearn._core.cholesky import SingleFactor
+from pinvlearn._core.products import times
 from pinvlearn.linalg.quadrature import Quadrature, quadrature
 from pinvlearn.readout.factors import Quality
 from pinvlearn.readout.problem import EPS, Center, Problem, centred_rows
@@ -59,10 +59,9 @@ class SingleCholesky:
     def spectrum(self) -> Quadrature:
         """What products tell of ZᵀZ: probes of its trace, then the columns of ZᵀY."""
         self._made = None  # the factor stands where the other triangle is wanted
-        G = self.moments.shifted(0.0)
+        G = self.moments.shifted(0.0)  # both triangles: threads share its columns out
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(G), PROBES))
-        symm = blas("symm", G)
-        return quadrature(lambda X: symm(1.0, G, X, lower=True), np.hstack([signs, self.rhs]))
+        return quadrature(lambda X: times(G, X), np.hstack([signs, self.rhs]))
 
     @property
     def rank(self) -> int:

@@ -120,10 +120,10 @@ class Moments:
         )
 
     def shifted(self, ridge: float) -> Array:
-        """ZᵀZ + ridge in the upper triangle of G, whose transpose is returned: Fortran-ordered.
+        """ZᵀZ + ridge, in all of G, whose transpose is returned: Fortran-ordered.
 
-        Whatever was there is lost.  What lies above the diagonal of the result is not symmetric
-        to what lies below it: use the lower triangle.
+        Whatever was above G's diagonal is lost.  A factor may take the place of the result's lower
+        triangle, and of its diagonal; what lies above is where ZᵀZ is read from again.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Moments:
         Returns
         -------
         array of shape (p, p)
-            A view of G; use its lower triangle.
+            A view of G, symmetric.
         """
         self._made = None
         if is_device(self.G):  # both triangles are there, and the factor has an array of its own
