@@ -22,6 +22,13 @@ Task = Annotated[
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COL", help="Column to leave out; repeatable.")
 ]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="Column to take as categories; repeatable."),
+]
+Dates = Annotated[
+    list[str] | None, typer.Option(metavar="COL", help="Column of dates; repeatable.")
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="What `pinvlearn fit` saved.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

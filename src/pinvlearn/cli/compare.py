@@ -10,6 +10,8 @@ from pinvlearn._core.progress import progress
 from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
+    Categorical,
+    Dates,
     Decimal,
     Drop,
     Encoding,
@@ -69,13 +71,8 @@ def compare(
         ),
     ] = None,
     drop: Drop = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL", help="Column to take as categories; repeatable."),
-    ] = None,
-    date: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Column of dates; repeatable.")
-    ] = None,
+    categorical: Categorical = None,
+    date: Dates = None,
     missing: Missing = None,
     encoding: Encoding = None,
     decimal: Decimal = ".",

@@ -10,6 +10,8 @@ from pinvlearn._core.progress import ticking
 from pinvlearn.cli._errors import USAGE, UserError, guarded
 from pinvlearn.cli._options import (
     FORMATS,
+    Categorical,
+    Dates,
     Decimal,
     Drop,
     Encoding,
@@ -128,13 +130,8 @@ def fit(
             help="Column to leave out, and carry along in predict; repeatable.",
         ),
     ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL", help="Column to take as categories; repeatable."),
-    ] = None,
-    date: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Column of dates; repeatable.")
-    ] = None,
+    categorical: Categorical = None,
+    date: Dates = None,
     missing: Missing = None,
     encoding: Encoding = None,
     decimal: Decimal = ".",
