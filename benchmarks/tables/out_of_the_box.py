@@ -8,9 +8,9 @@ accuracy or R², in percent.  Every cell is measured in a process of its own: CP
 memory that it took beyond what it began with; compiled loops are loaded before.  `--jobs` are
 measured side by side, `--stop-after` ends a run early with what there is, and `--resume` goes on.
 
-The stored run of `out-of-the-box` was made on two cores, two cells side by side; xRFM ran on the GPU
-(H200) of a server before, so that its CPU seconds are little more than waiting. What the other two
-were made on is said below.
+The stored run of `out-of-the-box` was made on two cores, two cells side by side; xRFM ran on a GPU
+(H200) before, so that its CPU seconds are little more than waiting. What the other two were made on
+is said below.
 
 Conclusion: with nothing set the feature machine has the best mean, 0.8 points ahead of CatBoost and
 1.3 or more ahead of all others, and is ahead of or within 0.3 points of the best peer on 22 of 24

@@ -360,44 +360,19 @@ class _Crossing:
         """The same with the ridge that is best once outputs are decoded, where that surely counts.
 
         Outputs of many classes, of which some are rare or lie between others, are best told apart
-        as they are by a large ridge and, once they are decoded, by a smaller one.
+        as they are by a large ridge and, once they are decoded, by a smaller one.  Scouts look for
+        it, and whole halves judge what they find.
         """
-        widths = tuple(branch.width for branch in recipe.branches)
-        known: dict[float, Array] = {}
-
-        def losses(alpha: float) -> Array:
-            if alpha not in known:
-                known[alpha] = self._decoded_losses(trial, widths, alpha)
-            return known[alpha]
-
-        def error(alpha: float) -> float:
-            return float(trial.weights @ losses(alpha) / trial.weights.sum())
-
-        def surely(better: Array, worse: Array) -> bool:
-            return Gain.of(better, worse, trial.weights).is_sure
-
         own, several = recipe.alpha, self.halves[0].Y.shape[1] > 1
         if not self.space.decoded or not several or own not in self.space.alphas:
             return recipe
-        if not surely(losses(own), trial.errors(widths, own)):
+        few = _Decoded(trial.first(self.scouts), recipe, self.space)
+        if not few.gain(own).is_sure:
             return recipe
-        best = best_ridge(self.space, error, own)
-        return replace(recipe, alpha=best) if surely(losses(best), losses(own)) else recipe
-
-    def _decoded_losses(self, trial: Trial, widths: tuple[float, ...], alpha: float) -> Array:
-        """The loss of each row, its outputs decoded as suits those of the other half."""
-        machines, judges = trial.machines(widths, alpha), self.halves[::-1]
-        if not machines:
-            return trial.errors(widths, alpha)
-        outputs = [to_host(trial.outputs(i, widths, one)) for i, one in enumerate(machines)]
-        rows = [
-            (to_host(half.Y), F, to_host(half.w)) for half, F in zip(judges, outputs, strict=True)
-        ]
-        losses = []
-        for (Y, F, w), others in zip(rows, rows[::-1], strict=True):
-            decode = decoding_of(*others)
-            losses.append(self.space.judge.loss(Y, F if decode is None else decode(F), w))
-        return np.concatenate(losses)
+        best = best_ridge(self.space, few.error, own)
+        if best == own or not _Decoded(trial, recipe, self.space).gain(best, own).is_sure:
+            return recipe
+        return replace(recipe, alpha=best)
 
     def _optimism(self, trial: Trial, chosen: _Candidate) -> Optimism:
         """By the machines of both halves, at their size: rows left out, and the other half's."""
@@ -468,6 +443,47 @@ class _Crossing:
             )
             for sample, others, maker in pairs
         ]
+
+
+class _Decoded:
+    """Losses of the rows of both halves, their outputs decoded as suits those of the other half."""
+
+    def __init__(self, trial: Trial, recipe: Recipe, space: Space) -> None:
+        self._trial, self._judge = trial, space.judge
+        self._widths = tuple(branch.width for branch in recipe.branches)
+        self._known: dict[float, Array] = {}
+
+    def losses(self, alpha: float) -> Array:
+        """Of each row, at one ridge; computed once."""
+        if alpha not in self._known:
+            self._known[alpha] = self._losses(alpha)
+        return self._known[alpha]
+
+    def error(self, alpha: float) -> float:
+        """Their weighted mean."""
+        weights = self._trial.weights
+        return float(weights @ self.losses(alpha) / weights.sum())
+
+    def gain(self, alpha: float, other: float | None = None) -> Gain:
+        """Beside another ridge, or beside the outputs as they are."""
+        as_they_are = self._trial.errors(self._widths, alpha)
+        worse = as_they_are if other is None else self.losses(other)
+        return Gain.of(self.losses(alpha), worse, self._trial.weights)
+
+    def _losses(self, alpha: float) -> Array:
+        trial, widths = self._trial, self._widths
+        machines = trial.machines(widths, alpha)
+        if not machines:
+            return trial.errors(widths, alpha)
+        rows = [
+            (to_host(one.Y), to_host(trial.outputs(i, widths, machine)), to_host(one.w))
+            for i, (one, machine) in enumerate(zip(trial.judges, machines, strict=True))
+        ]
+        losses = []
+        for (Y, F, w), others in zip(rows, rows[::-1], strict=True):
+            decode = decoding_of(*others)
+            losses.append(self._judge.loss(Y, F if decode is None else decode(F), w))
+        return np.concatenate(losses)
 
 
 def metric_of(

@@ -162,6 +162,11 @@ class Trial:
         self._machines: dict[tuple[tuple[float, ...], float], tuple[Machine, ...]] = {}
         self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
 
+    @property
+    def judges(self) -> list[Sample]:
+        """The rows that judge each view."""
+        return [view.judges for view in self._views]
+
     def first(self, count: int) -> Trial:
         """The same with the first rows of each view alone; widths and distances are shared."""
         few = copy(self)
@@ -314,9 +319,9 @@ def search_plain(
     the ridges of the last few, at an eighth of the work, and leave behind what the best surely
     beats: where nothing else is left, more rows are not asked.
 
-    A look is some of the columns (None: all).  The first has all kernels and widths, the others
-    those near the best of each kernel, of which the best goes on; it is taken where it surely beats
-    the first look's.
+    A look is some of the columns (None: all).  The first has all kernels and widths, the others the
+    best kernel with widths near its best.  They go on while they beat the first look's, and by a
+    standard error with half of the rows, and one is taken where it surely does in the end.
     """
     most_rows = min(most_rows, len(sample))
     cells = [_Cell(0, Setting(*pair)) for pair in product(space.kernels, space.widths)]
@@ -343,15 +348,19 @@ def search_plain(
         for cell in (*reversed(ranked), *reversed(others)):
             entry = (-rows, trials.error(cell), cell.setting)
             best[cell.look, cell.setting.kernel] = entry
-        cells, others = ranked[:keep], others[:1]
+        cells = ranked[:keep]
+        errors = 1.0 if rows == half else 0.0
+        others = [cell for cell in others[:1] if trials.is_better(cell, cells[0], errors)]
         if rows == half:  # much fewer would not tell: they want other widths
             cells = [cell for cell in cells if trials.may_win(cell, cells[0])] or cells[:1]
-            others = [cell for cell in others if trials.may_win(cell, cells[0])]
         told("trial of kernels", number, len(steps))
-    surer = [cell.look for cell in others if trials.is_sure(cell, cells[0])]
+    surer = [cell.look for cell in others if trials.is_better(cell, cells[0], CERTAINTY)]
     look = surer[0] if surer else 0
-    ordered = sorted(best, key=lambda key: best[key][:2])
-    return Plain({key[1]: best[key][2] for key in ordered if key[0] == look}, look)
+    settings: dict[str, Setting] = {}
+    for own, kernel in sorted(best, key=lambda key: (key[0] != look, *best[key][:2])):
+        if own in (0, look):  # the first look's where the other has none
+            settings.setdefault(kernel, best[own, kernel][2])
+    return Plain(settings, look)
 
 
 def _steps(most_rows: int) -> list[int]:
@@ -398,9 +407,10 @@ class _Trials:
         """Whether the best one does not surely beat a cell."""
         return self._gain(cell, best).may_win
 
-    def is_sure(self, best: _Cell, cell: _Cell) -> bool:
-        """Whether it surely does."""
-        return self._gain(best, cell).is_sure
+    def is_better(self, cell: _Cell, other: _Cell, errors: float) -> bool:
+        """Whether a cell beats another by more than so many standard errors."""
+        gain = self._gain(cell, other)
+        return gain.mean > errors * gain.standard_error
 
     def with_best_alpha(self, cell: _Cell, *, fine: bool = False) -> _Cell:
         trial, setting = self._asked(cell)
@@ -418,10 +428,7 @@ class _Trials:
         return found
 
     def in_other_looks(self, cells: Sequence[_Cell]) -> list[_Cell]:
-        """The best of each kernel in the other looks, by a walk from its best in the first."""
-        found: list[_Cell] = []
-        for look, kernel in product(range(1, len(self._looks)), self._space.kernels):
-            own = [cell for cell in cells if cell.setting.kernel == kernel]
-            near = min(own, key=self.error).setting
-            found.append(_Cell(look, self._of(look, kernel).best_setting(near)))
-        return found
+        """The best cell in the other looks, by a walk from its width and ridge."""
+        near = min(cells, key=self.error).setting
+        looks = range(1, len(self._looks))
+        return [_Cell(look, self._of(look, near.kernel).best_setting(near)) for look in looks]
