@@ -165,4 +165,6 @@ class _Gradients:
 
 
 def _length(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    if hasattr(X, "shape"):
+        return int(X.shape[0])
+    return len(X if hasattr(X, "__len__") else np.asarray(X))
