@@ -466,9 +466,9 @@ class _Decoded:
 
     def gain(self, alpha: float, other: float | None = None) -> Gain:
         """Beside another ridge, or beside the outputs as they are."""
-        as_they_are = self._trial.errors(self._widths, alpha)
-        worse = as_they_are if other is None else self.losses(other)
-        return Gain.of(self.losses(alpha), worse, self._trial.weights)
+        trial = self._trial
+        worse = trial.errors(self._widths, alpha) if other is None else self.losses(other)
+        return Gain.of(self.losses(alpha), worse, trial.weights)
 
     def _losses(self, alpha: float) -> Array:
         trial, widths = self._trial, self._widths
