@@ -30,7 +30,16 @@ from pinvlearn.features.metric import (
 )
 from pinvlearn.readout.decoding import decoding_of
 from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Rooms, Sample, single
-from pinvlearn.readout.trials import SCOUTS, Gain, Setting, Space, Trial, View, best_ridge
+from pinvlearn.readout.trials import (
+    FIRST_ROWS,
+    SCOUTS,
+    Gain,
+    Setting,
+    Space,
+    Trial,
+    View,
+    best_ridge,
+)
 
 Roots: TypeAlias = tuple[Array | None, Array | None]
 """What each of two halves makes of a metric."""
@@ -47,8 +56,8 @@ SURE_ROUNDS = 3
 """From so many on there is another round only where the last one was surely better than the one
 before: what many columns of noise hide is found by many small steps; elsewhere three do."""
 
-SCOUTED = 2
-"""One in so many rows of a half looks for widths and ridges, at an eighth of the work."""
+SCOUTED = 3
+"""One in so many rows of a half, at the least, looks for widths and ridges."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +283,7 @@ class _Crossing:
     def scouts(self) -> int:
         """Rows of each half by which widths and ridges are looked for."""
         whole = len(self.halves[0])
-        return min(whole, max(whole // SCOUTED, SCOUTS))
+        return min(whole, max(whole // SCOUTED, min(whole // 2, FIRST_ROWS), SCOUTS))
 
     def next(
         self, forms: Sequence[str], before: _Candidate, setting: Setting, base: _Candidate
