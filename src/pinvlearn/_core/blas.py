@@ -91,15 +91,20 @@ def add_gram(Z: Array, G: Array) -> None:
                 G[rows, : rows.start].add_product(Z[:, rows].T, Z[:, : rows.start])
             _add_square(Z[:, rows], G[rows, rows])
         return
-    # Fortran sees the transposes, so the lower triangle of G is the upper one to it.
-    lda, ldc = Z.strides[0] // 8, G.strides[0] // 8
     width = SYRK_PANEL if p > 2 * SYRK_PANEL else p
     for rows in slices(0, p, width):
-        first, count = rows.start, rows.stop - rows.start
-        own = Z[:, first:]
-        call("dsyrk", "U", "N", count, m, 1.0, own, lda, 1.0, G[first:, first:], ldc)
-        if first:
-            call("dgemm", "N", "T", first, count, m, 1.0, Z, lda, own, lda, 1.0, G[first:], ldc)
+        add_panel(Z, G, rows)
+
+
+def add_panel(Z: Array, G: Array, rows: slice) -> None:
+    """G += ZᵀZ in some rows of the lower triangle of G; see `add_gram`."""
+    # Fortran sees the transposes, so the lower triangle of G is the upper one to it.
+    m, lda, ldc = len(Z), Z.strides[0] // 8, G.strides[0] // 8
+    first, count = rows.start, rows.stop - rows.start
+    own = Z[:, first:]
+    call("dsyrk", "U", "N", count, m, 1.0, own, lda, 1.0, G[first:, first:], ldc)
+    if first:
+        call("dgemm", "N", "T", first, count, m, 1.0, Z, lda, own, lda, 1.0, G[first:], ldc)
 
 
 def _add_square(Z: Any, G: Any) -> None:

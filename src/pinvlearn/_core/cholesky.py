@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, slices
+from pinvlearn._core.arrays import Array, lower_mask, slices
 from pinvlearn._core.blas import blas, call, lapack, letter
 from pinvlearn._core.device import is_device, moved_to
 from pinvlearn._core.factoring import (
@@ -41,6 +41,9 @@ COLUMNS = 192
 PROBES = 16
 """Vectors of random signs by which the norms of an inverse's columns are estimated, and rows by
 which the error of a diagonal in single precision is."""
+
+COPIED = 128
+"""Side of the tiles in which a matrix is copied."""
 
 TINY = 1e-19
 """Numbers below it are zero in single precision: their products would be denormal."""
@@ -128,16 +131,27 @@ class SingleFactor:
     def __init__(self, K: Array, alpha: float) -> None:
         n, single = len(K), np.dtype(np.float32)
         self.K, self.alpha, self.diagonal = K, alpha, np.diagonal(K).copy()
-        room = K.view(single)
-        for j in range(n):
-            with np.errstate(over="ignore"):  # there is no factor then
-                column = K[j, j:].astype(single)
-                column[0] = self.diagonal[j] + alpha
-            column[np.abs(column) < TINY] = 0.0
-            room[j, 2 * j : n + j] = column
         steps = (single.itemsize, (2 * n + 1) * single.itemsize)
-        self.L = np.lib.stride_tricks.as_strided(room, (n, n), steps)
+        self.L = np.lib.stride_tricks.as_strided(K.view(single), (n, n), steps)
+        share_out(self._copy_columns, [(part,) for part in slices(0, n, COPIED)])
+        with np.errstate(over="ignore"):
+            diagonal_of(self.L)[:] = self.diagonal + alpha
         self.definite = factor_lower(self.L) == 0 and bool(np.isfinite(np.trace(self.L)))
+
+    def _copy_columns(self, part: slice) -> None:
+        """Some columns of K, from the diagonal downwards, in tiles that fit the cache."""
+        below = slice(part.start, len(self.L))
+        for rows in slices(below.start, below.stop, COPIED):
+            with np.errstate(over="ignore", invalid="ignore"):  # there is no factor then
+                tile = self.K[rows, part].astype(np.float32)
+            tile[np.abs(tile) < TINY] = 0.0
+            mask = lower_mask(len(tile)) if rows == part else True  # another factor may be above
+            np.copyto(self.L[rows, part], tile, where=mask)
+
+    def at(self, alpha: float) -> SingleFactor:
+        """That of another alpha, in the place of this one, which is used up."""
+        diagonal_of(self.K)[:] = self.diagonal
+        return SingleFactor(self.K, alpha)
 
     def give_back(self) -> None:
         diagonal_of(self.K)[:] = self.diagonal

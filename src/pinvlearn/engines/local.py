@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix
+from pinvlearn._core.arrays import Array, IntArray, Matrix, slices
 from pinvlearn._core.device import home
 from pinvlearn._core.products import SHARED_WORK
 from pinvlearn._core.progress import Rate, progress, told
@@ -32,6 +32,9 @@ from pinvlearn.summaries.tree import merged
 
 T = TypeVar("T")
 BlockFunction = Callable[[Matrix, Array, Array | None], T]
+
+FEW_ROWS = 512
+"""Rows of a sample that one thread works on at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +104,14 @@ class BlockRows:
     def some(self, count: int) -> BlockRows | None:
         """About so many rows of the first block, evenly spread, if their features are dense.
 
-        None on a device, whose library rounds otherwise.
+        In blocks that threads share.  None on a device, whose library rounds otherwise.
         """
         head = next(iter(self.blocks()))
         if head.on_device or head.sparse or not len(head):
             return None
-        return rows_of_block(head.part(_spread(head, count)), 1)
+        few = head.part(_spread(head, count))
+        blocks = tuple(few.part(rows) for rows in slices(0, len(few), FEW_ROWS))
+        return replace(rows_of_block(few, self.n_jobs), blocks=lambda: blocks)
 
     def others(self, count: int) -> tuple[BlockRows, IntArray]:
         """All rows of the first block but those, and the numbers of both, those first."""

@@ -125,9 +125,14 @@ class SingleCholesky:
         return MARGIN * worst if np.isfinite(worst) else np.inf
 
     def _factored(self, alpha: float) -> SingleFactor:
-        """Made by whoever asks for coefficients, before threads ask for leverages."""
-        if self._made is None or self._made[0] != alpha:
+        """Made by whoever asks for coefficients, before threads ask for leverages.
+
+        In the place of the one before: ZᵀZ is on its other side.
+        """
+        if self._made is None:
             self._made = alpha, SingleFactor(self.moments.shifted(0.0).T, alpha)
+        elif self._made[0] != alpha:
+            self._made = alpha, self._made[1].at(alpha)
         return self._made[1]
 
 

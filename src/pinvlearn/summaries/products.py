@@ -22,7 +22,7 @@ from pinvlearn._core.arrays import (
     slices,
     well_laid,
 )
-from pinvlearn._core.blas import add_gram, add_rows
+from pinvlearn._core.blas import add_gram, add_panel, add_rows
 from pinvlearn._core.device import home, is_device, to_host
 from pinvlearn._core.factoring import add_outer, add_to_diagonal, is_definite
 from pinvlearn._core.products import gram, mirror_lower, square_on, times
@@ -122,7 +122,7 @@ class Products:
                 for _ in each(partial(_fill, room, part), slices(0, m, LEAST_ROWS)):
                     pass
                 # the longest panels first, for even threads
-                for _ in each(partial(_add_panel, square, room[:m]), panels(q)[::-1]):
+                for _ in each(partial(add_panel, room[:m], square), panels(q)[::-1]):
                     pass
         with np.errstate(over="ignore", invalid="ignore"):
             return _by_parts(square, p)
@@ -376,12 +376,6 @@ class _DeviceSums:
             room = self._room = np.zeros((m, self.width), like=part.X)
         evaluate(part.map, part.X, room[:m, : self.p])
         return room[:m]
-
-
-def _add_panel(square: Array, Z: Array, rows: slice) -> None:
-    """square += ZᵀZ in some rows, up to the diagonal."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        square[rows, : rows.stop] += Z[:, rows].T @ Z[:, : rows.stop]
 
 
 def _by_parts(square: Array, p: int) -> Products:
