@@ -29,7 +29,7 @@ from pinvlearn.linalg.quadrature import quadrature
 from pinvlearn.readout.choose import best_of, freedom_of, left_out, validation
 from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.factors import Factor, Inverted, spectral_from_rows
-from pinvlearn.readout.problem import EPS, Begun, Problem, centred_rows
+from pinvlearn.readout.problem import EPS, Begun, Problem, Rows, centred_rows
 from pinvlearn.readout.rough import SURE, RoughFits
 from pinvlearn.readout.scoring import SAME, Scoring, Verdict, joined, judged, part_of, thinning
 from pinvlearn.readout.single import SingleCholesky
@@ -146,6 +146,8 @@ def _searched(
     best of those that were judged has such a neighbour that was not.  The others have no score.
     """
     order = np.argsort(alphas)
+    # all rows where these cost little beside a factor, else some
+    some = None if isinstance(factor, Inverted) else problem.rows_at_hand.some(SEARCHED_ROWS)
     best = int(np.argmax(guessed_scores(factor, alphas[order], problem.n_rows)))
     found: dict[int, LeftOut] = {}
     unjudged = set(range(len(order)))
@@ -153,7 +155,7 @@ def _searched(
         while todo := [i for i in (best, best + stride, best - stride) if i in unjudged]:
             i = todo[0]
             unjudged.remove(i)
-            found[i] = _one(problem, factor, alphas[order[[i]]], score)
+            found[i] = _one(problem, factor, alphas[order[[i]]], score, some)
             judged = sorted(found)
             verdict = joined([found[i].verdict for i in judged])
             best = judged[best_of(verdict.scores, alphas[order[judged]], verdict.squares)]
@@ -168,15 +170,17 @@ def _searched(
 
 
 def _one(
-    problem: Problem, factor: Inverted | SingleCholesky, alpha: Array, score: Scoring
+    problem: Problem,
+    factor: Inverted | SingleCholesky,
+    alpha: Array,
+    score: Scoring,
+    some: Rows | None,
 ) -> LeftOut:
-    """Judge one alpha, by all rows where these cost little beside its factor, else by some."""
-    if isinstance(factor, Inverted):
+    """Judge one alpha, by all rows or by some."""
+    if some is None:
         return leave_one_out(problem, factor, alpha, score)
     judge, _ = _judge_of(problem, factor, alpha, score)
-    rows = problem.rows_at_hand.some(SEARCHED_ROWS)
-    assert rows is not None
-    parts, _, counts, _ = zip(*rows.each(judge), strict=True)
+    parts, _, counts, _ = zip(*some.each(judge), strict=True)
     return LeftOut(judged(score, parts), None, some=sum(counts))
 
 
