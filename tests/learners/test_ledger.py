@@ -1176,3 +1176,22 @@ def test_classes_where_there_are_none(learn):
     X = np.random.default_rng(0).standard_normal((20, 3))
     with pytest.raises(ValueError, match=r"classes=.*sample_weight="):
         learn(X, X[:, 0])
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize(
+    "learner",
+    [PinvClassifier(), ELMClassifier(200, random_state=0)],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_some_blocks_have_weights(learner, first):
+    """Rows that are put together from blocks without weights have weight 1."""
+    rng = np.random.default_rng(0)
+    X, weights = rng.standard_normal((60, 5)), rng.uniform(0.1, 5.0, 30)
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(60) > 0.0, "a", "b")
+    one, two = (X[:30], y[:30]), (X[30:], y[30:])
+    blocks = [(*one, weights), two] if first else [one, (*two, weights)]
+    filled = [(*one, weights), (*two, np.ones(30))] if first else [(*one, np.ones(30)), blocks[1]]
+    found = clone(learner).fit_blocks(blocks, quiet=True).decision_function(X)
+    expected = clone(learner).fit_blocks(filled, quiet=True).decision_function(X)
+    np.testing.assert_array_equal(found, expected)

@@ -362,9 +362,15 @@ def centred_rows(H: Matrix, weights: Array | None, mean: Array) -> Array:
 
 
 def _joined(parts: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array | None]:
-    """Targets and weights of all pieces."""
-    targets, weights = zip(*parts, strict=True)
-    return np.vstack(targets), None if weights[0] is None else np.concatenate(weights)
+    """Targets and weights of all pieces; rows of blocks that came without weights have weight 1."""
+    targets, given = zip(*parts, strict=True)
+    Y = np.vstack(targets)
+    if all(weights is None for weights in given):
+        return Y, None
+    of_piece = zip(targets, given, strict=True)
+    return Y, np.concatenate(
+        [np.ones(len(y), like=home(y)) if w is None else w for y, w in of_piece]
+    )
 
 
 def _near_mean(rows: Rows) -> Array | None:
