@@ -560,3 +560,25 @@ def test_durations_and_times_of_day_are_no_dates() -> None:
     said = ok("fit", "t.parquet", "--target", "y", "--model", "linear").stderr
     assert "dates" not in said
     assert "taken as categories: at (3 levels)" in said
+
+
+def test_texts_that_npz_files_store_as_bytes(rng) -> None:
+    X = np.column_stack([np.arange(40) % 2, rng.standard_normal(40)])
+    parts = {
+        "feature_names": np.array(["größe".encode(), b"u"]),
+        "categorical": np.array([True, False]),
+        "category_values": np.array([b"red|blue"]),
+        "target_names": np.array([b"no", b"yes"]),
+    }
+    np.savez("rows.npz", X=X, y=(X[:, 1] > 0).astype(int), **parts)
+    data = _data.read(Path("rows.npz"), print)
+    assert list(data.X) == ["größe", "u"]
+    assert set(data.X["größe"]) == {"red", "blue"}
+    assert set(data.y) == {"no", "yes"}
+    ok("fit", "rows.npz", "--model", "linear", "-q")
+    data.X.to_csv("rows.csv", index=False)
+    said = ok("predict", "model.skops", "rows.csv")
+    assert "not seen" not in said.stderr
+    assert said.stdout == ok("predict", "model.skops", "rows.npz").stdout
+    np.savez("none.npz", X=X[:0], y=np.zeros(0, dtype=int), **parts)
+    assert ok("predict", "model.skops", "none.npz").stdout == "prediction\n"

@@ -315,7 +315,7 @@ def _read_npz(where: Source, note: Note) -> Data:
     if not is_zipfile(opened):  # NumPy stumbles twice, the second time on stderr
         raise UserError(f"{where.name} could not be read as npz. {CHECK}")
     with np.load(opened, allow_pickle=False) as file:
-        parts = {name: file[name] for name in file.files}
+        parts = {name: _as_texts(file[name]) for name in file.files}
     if "is_test" in parts:
         note(f"{where.path.name} marks test rows (is_test); all rows are used")
     if "sample_weight" in parts:
@@ -327,8 +327,8 @@ def _read_npz(where: Source, note: Note) -> Data:
         and y is not None
         and y.dtype.kind in "iub"
         and len(names) > 1
-        and y.min() >= 0
-        and y.max() < len(names)
+        and y.min(initial=0) >= 0
+        and y.max(initial=0) < len(names)
     ):
         y = names[y.astype(np.intp)]
     if "X_data" in parts:
@@ -341,6 +341,11 @@ def _read_npz(where: Source, note: Note) -> Data:
             "X_data, X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
     return Data(X, _one_for_each(y, X, where.name))
+
+
+def _as_texts(array: Any) -> Any:
+    """Texts that are stored as bytes as such: Python would write the name b"a" as "b'a'"."""
+    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
 
 def _one_for_each(y: Any, X: Any, name: str) -> Any:
