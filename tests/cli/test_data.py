@@ -582,3 +582,15 @@ def test_texts_that_npz_files_store_as_bytes(rng) -> None:
     assert said.stdout == ok("predict", "model.skops", "rows.npz").stdout
     np.savez("none.npz", X=X[:0], y=np.zeros(0, dtype=int), **parts)
     assert ok("predict", "model.skops", "none.npz").stdout == "prediction\n"
+
+
+@pytest.mark.parametrize("name", ["rows.libsvm.gz", "ROWS.LIBSVM.GZ"])
+def test_packed_libsvm_files_however_their_ending_is_written(name, rng) -> None:
+    X = rng.standard_normal((40, 3))
+    dump_svmlight_file(X, X[:, 0] > 0, "rows.libsvm")
+    ok("fit", "rows.libsvm", "--model", "linear", "-q")
+    Path(name).write_bytes(gzip.compress(Path("rows.libsvm").read_bytes()))
+    assert (
+        ok("predict", "model.skops", name).stdout
+        == ok("predict", "model.skops", "rows.libsvm").stdout
+    )

@@ -306,7 +306,8 @@ def _read_libsvm(where: Source, note: Note) -> Data:
         return _read_multilabel(where, note)
     # Index 0 is kept even where the file counts from 1, so that a column means the same in the
     # file to learn from and in the file to predict.
-    X, y = load_svmlight_file(str(where.path), zero_based=True)
+    opened = where.opened()
+    X, y = load_svmlight_file(str(opened) if isinstance(opened, Path) else opened, zero_based=True)
     return Data(sparse.csr_array(X), y)
 
 
