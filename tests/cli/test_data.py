@@ -594,3 +594,18 @@ def test_packed_libsvm_files_however_their_ending_is_written(name, rng) -> None:
         ok("predict", "model.skops", name).stdout
         == ok("predict", "model.skops", "rows.libsvm").stdout
     )
+
+
+def test_texts_that_parquet_files_do_not_mark_as_such(table) -> None:
+    """As bytes they would be levels, classes and ids b'red'."""
+    text = table[["a", "colour", "kind"]].assign(name=[f"nº {row}" for row in range(len(table))])
+    text.to_csv("text.csv", index=False)
+    arrow = pa.Table.from_pandas(text, preserve_index=False)
+    for at, name in ((1, "colour"), (2, "kind"), (3, "name")):
+        arrow = arrow.set_column(at, name, arrow[name].cast(pa.binary()))
+    pq.write_table(arrow, "bytes.parquet")
+    ok("fit", "bytes.parquet", "--target", "kind", "--id", "name", "--model", "linear")
+    said = ok("predict", "model.skops", "text.csv")
+    assert "not seen" not in said.stderr
+    assert said.stdout == ok("predict", "model.skops", "bytes.parquet").stdout
+    assert "nº 7," in said.stdout

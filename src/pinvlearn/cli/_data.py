@@ -8,6 +8,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -273,6 +274,11 @@ def parquet_frame(where: Source) -> pd.DataFrame:
     Integers beside gaps stay integers: as floats large ones would lose digits.
     """
     table = pq.read_table(where.opened())
+    for at, field in enumerate(table.schema):  # some programs do not mark texts as such
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            with suppress(pa.ArrowInvalid):  # other bytes stay what they are
+                texts = table.column(at).cast(pa.large_string())
+                table = table.set_column(at, field.name, texts)
     frame = table.to_pandas()
     frame.columns = [str(c) for c in frame.columns]
     for kind, column in zip(table.schema, table.columns, strict=True):
