@@ -560,3 +560,52 @@ def test_durations_and_times_of_day_are_no_dates() -> None:
     said = ok("fit", "t.parquet", "--target", "y", "--model", "linear").stderr
     assert "dates" not in said
     assert "taken as categories: at (3 levels)" in said
+
+
+def test_texts_that_npz_files_store_as_bytes(rng) -> None:
+    X = np.column_stack([np.arange(40) % 2, rng.standard_normal(40)])
+    parts = {
+        "feature_names": np.array(["größe".encode(), b"u"]),
+        "categorical": np.array([True, False]),
+        "category_values": np.array([b"red|blue"]),
+        "target_names": np.array([b"no", b"yes"]),
+    }
+    np.savez("rows.npz", X=X, y=(X[:, 1] > 0).astype(int), **parts)
+    data = _data.read(Path("rows.npz"), print)
+    assert list(data.X) == ["größe", "u"]
+    assert set(data.X["größe"]) == {"red", "blue"}
+    assert set(data.y) == {"no", "yes"}
+    ok("fit", "rows.npz", "--model", "linear", "-q")
+    data.X.to_csv("rows.csv", index=False)
+    said = ok("predict", "model.skops", "rows.csv")
+    assert "not seen" not in said.stderr
+    assert said.stdout == ok("predict", "model.skops", "rows.npz").stdout
+    np.savez("none.npz", X=X[:0], y=np.zeros(0, dtype=int), **parts)
+    assert ok("predict", "model.skops", "none.npz").stdout == "prediction\n"
+
+
+@pytest.mark.parametrize("name", ["rows.libsvm.gz", "ROWS.LIBSVM.GZ"])
+def test_packed_libsvm_files_however_their_ending_is_written(name, rng) -> None:
+    X = rng.standard_normal((40, 3))
+    dump_svmlight_file(X, X[:, 0] > 0, "rows.libsvm")
+    ok("fit", "rows.libsvm", "--model", "linear", "-q")
+    Path(name).write_bytes(gzip.compress(Path("rows.libsvm").read_bytes()))
+    assert (
+        ok("predict", "model.skops", name).stdout
+        == ok("predict", "model.skops", "rows.libsvm").stdout
+    )
+
+
+def test_texts_that_parquet_files_do_not_mark_as_such(table) -> None:
+    """As bytes they would be levels, classes and ids b'red'."""
+    text = table[["a", "colour", "kind"]].assign(name=[f"nº {row}" for row in range(len(table))])
+    text.to_csv("text.csv", index=False)
+    arrow = pa.Table.from_pandas(text, preserve_index=False)
+    for at, name in ((1, "colour"), (2, "kind"), (3, "name")):
+        arrow = arrow.set_column(at, name, arrow[name].cast(pa.binary()))
+    pq.write_table(arrow, "bytes.parquet")
+    ok("fit", "bytes.parquet", "--target", "kind", "--id", "name", "--model", "linear")
+    said = ok("predict", "model.skops", "text.csv")
+    assert "not seen" not in said.stderr
+    assert said.stdout == ok("predict", "model.skops", "bytes.parquet").stdout
+    assert "nº 7," in said.stdout

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 import pinvlearn
 from commands import SMALL, fails, ok
@@ -192,3 +194,9 @@ def test_intervals_of_a_regressor(table, csv, model) -> None:
     assert "needs a regressor" in fails(2, "predict", model, csv, "--interval", 0.8)
     message = fails(2, "predict", "amount.skops", csv, "--interval", 8)
     assert "--interval is 8; give a share between 0 and 1" in message
+
+
+def test_a_model_of_texts_that_python_has_saved(csv) -> None:
+    learner = make_pipeline(TfidfVectorizer(), pinvlearn.PinvClassifier())
+    pinvlearn.save(learner.fit(["a good day", "a bad day"] * 10, ["good", "bad"] * 10), "m.skops")
+    assert "the model knows no columns" in fails(1, "predict", "m.skops", csv)

@@ -255,3 +255,13 @@ def test_columns_of_one_name_are_refused(tmp_path):
     pq.write_table(pa.table([[1.0], [2.0], [3.0]], names=["a", "a", "y"]), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a\.parquet has several columns called 'a'"):
         ParquetBlocks(tmp_path / "a.parquet", target="y")
+
+
+def test_targets_of_bytes_are_texts_in_utf_8(tmp_path) -> None:
+    for texts in (["né", "n"], ["é", "n"]):
+        column = pa.array([text.encode() for text in texts])
+        pq.write_table(pa.table({"a": [1.0, 2.0], "y": column}), tmp_path / "t.parquet")
+        assert ParquetBlocks(tmp_path / "t.parquet", "y")[0][1].tolist() == texts
+    (tmp_path / "t.csv").write_bytes("a,y\n1,né\n2,n\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"t\.csv: texts in column 'y' are not written in UTF-8"):
+        list(CSVBlocks(tmp_path / "t.csv", "y"))

@@ -187,3 +187,11 @@ def test_one_row_is_too_few_and_a_transformer_too_little():
         gather(model, X[:1], y[:1])
     with pytest.raises(TypeError, match="this is a FastPCA"):
         gather(pl.FastPCA(2).fit(X), X, y)
+
+
+@pytest.mark.parametrize("learner", [pl.PinvRegressor, pl.PinvClassifier])
+def test_one_target_for_a_model_of_several(learner):
+    X, y = DIABETES[0], (DIABETES[1] > 140).astype(int)
+    model = learner().fit(X, np.column_stack([y, 1 - y]))
+    with pytest.raises(ValueError, match="y has one target for each row, and the model predicts 2"):
+        gather(model, X, y)

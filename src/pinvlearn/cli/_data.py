@@ -8,6 +8,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -273,6 +274,11 @@ def parquet_frame(where: Source) -> pd.DataFrame:
     Integers beside gaps stay integers: as floats large ones would lose digits.
     """
     table = pq.read_table(where.opened())
+    for at, field in enumerate(table.schema):  # some programs do not mark texts as such
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            with suppress(pa.ArrowInvalid):  # other bytes stay what they are
+                texts = table.column(at).cast(pa.large_string())
+                table = table.set_column(at, field.name, texts)
     frame = table.to_pandas()
     frame.columns = [str(c) for c in frame.columns]
     for kind, column in zip(table.schema, table.columns, strict=True):
@@ -306,7 +312,8 @@ def _read_libsvm(where: Source, note: Note) -> Data:
         return _read_multilabel(where, note)
     # Index 0 is kept even where the file counts from 1, so that a column means the same in the
     # file to learn from and in the file to predict.
-    X, y = load_svmlight_file(str(where.path), zero_based=True)
+    opened = where.opened()
+    X, y = load_svmlight_file(str(opened) if isinstance(opened, Path) else opened, zero_based=True)
     return Data(sparse.csr_array(X), y)
 
 
@@ -315,7 +322,7 @@ def _read_npz(where: Source, note: Note) -> Data:
     if not is_zipfile(opened):  # NumPy stumbles twice, the second time on stderr
         raise UserError(f"{where.name} could not be read as npz. {CHECK}")
     with np.load(opened, allow_pickle=False) as file:
-        parts = {name: file[name] for name in file.files}
+        parts = {name: _as_texts(file[name]) for name in file.files}
     if "is_test" in parts:
         note(f"{where.path.name} marks test rows (is_test); all rows are used")
     if "sample_weight" in parts:
@@ -327,8 +334,8 @@ def _read_npz(where: Source, note: Note) -> Data:
         and y is not None
         and y.dtype.kind in "iub"
         and len(names) > 1
-        and y.min() >= 0
-        and y.max() < len(names)
+        and y.min(initial=0) >= 0
+        and y.max(initial=0) < len(names)
     ):
         y = names[y.astype(np.intp)]
     if "X_data" in parts:
@@ -341,6 +348,11 @@ def _read_npz(where: Source, note: Note) -> Data:
             "X_data, X_indices, X_indptr, X_shape of a CSR matrix, and y to learn from."
         )
     return Data(X, _one_for_each(y, X, where.name))
+
+
+def _as_texts(array: Any) -> Any:
+    """Texts that are stored as bytes as such: Python would write the name b"a" as "b'a'"."""
+    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
 
 def _one_for_each(y: Any, X: Any, name: str) -> Any:

@@ -135,7 +135,7 @@ def _is_header(fields: list[bytes]) -> bool:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Lines with their numbers, without comments."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             yield number, line.partition(b"#")[0]
 

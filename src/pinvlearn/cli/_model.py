@@ -183,7 +183,9 @@ def _most_levels(rows: int) -> int:
 def inputs_for(model: Any, data: Data, note: Note) -> Any:
     """The inputs that `model` expects, taken from `data`."""
     names = getattr(model, "feature_names_in_", None)
-    width = model.n_features_in_
+    width = getattr(model, "n_features_in_", None)
+    if width is None:  # its first step takes texts, as a TfidfVectorizer does
+        raise UserError("the model knows no columns, so that no table fits it. Use it in Python.")
     if sparse.issparse(data.X):
         if names is None:
             return _with_width(data.X, width)

@@ -471,5 +471,13 @@ def column_values(table: Any, name: str, path: str) -> Any:
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        try:
+            column = column.cast(pa.large_string())
+        except pa.ArrowInvalid as failure:
+            raise ValueError(
+                f"{path}: texts in column {name!r} are not written in UTF-8. Write the file again "
+                "in UTF-8, or give another target."
+            ) from failure
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values

@@ -95,6 +95,12 @@ def gather(model: Any, X: Any, y: Any, rng: np.random.Generator) -> Facts:
     check_is_fitted(model)
     learner = learner_of(model)
     y = _checked_targets(learner, y, X.shape[0])
+    several = np.shape(model.predict(_safe_indexing(X, [0])))
+    if len(several) > 1:
+        raise ValueError(
+            f"y has one target for each row, and the model predicts {several[1]}. Give a column "
+            "for each, as it has learned them."
+        )
     outputs = left_out_outputs(model, learner, X, y)
     left_out = outputs is not None
     classes = np.asarray(learner.classes_) if is_classifier(learner) else None
