@@ -10,7 +10,7 @@ import scipy.sparse.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs, to_dense
 from pinvlearn._core.device import is_device, is_foreign, on_device, to_host
-from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.sparse import check_sparse, merged
 from pinvlearn._validation.magnitudes import check_finite, check_real
 
 
@@ -29,7 +29,7 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         )
     check_sparse(A, name)
     if is_sparse(A):
-        A = scipy.sparse.csr_array(A)
+        A = merged(scipy.sparse.csr_array(A))
         entries = A.data
     else:
         if hasattr(A, "toarray"):
