@@ -194,6 +194,35 @@ def test_operators_that_cannot_be_decomposed(operator, error, message) -> None:
         svd(operator, 1)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e290])
+@pytest.mark.parametrize(
+    "back", [lambda A: A, lambda A: -A.T, lambda A: 2.0 * A.T, lambda A: 0 * A]
+)
+def test_an_operator_of_two_matrices_is_refused(back, scale, rng) -> None:
+    A = scale * rng.standard_normal((70, 70))
+    other = back(A)
+    operator = LinearOperator(
+        A.shape, matvec=lambda x: A @ x, rmatvec=lambda y: other @ y, dtype=float
+    )
+    with pytest.raises(ValueError, match="rmatvec is not the transposed product"):
+        svd(operator, 3)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e-38), (np.float64, 1e-310)])
+def test_an_operator_whose_products_have_no_digits_is_taken(dtype, size, rng) -> None:
+    A = (rng.standard_normal((70, 70)) * size).astype(dtype)
+    assert svd(aslinearoperator(A), 3, rng=0).rank == 3
+
+
+def test_an_operator_that_is_complex_after_all_is_refused(rng) -> None:
+    A = rng.standard_normal((70, 70)) + 1j
+    operator = LinearOperator(
+        A.shape, matvec=lambda x: A @ x, rmatvec=lambda y: A.conj().T @ y, dtype=float
+    )
+    with pytest.raises(TypeError, match="complex operator"):
+        svd(operator, 3)
+
+
 def test_operators_with_large_entries_are_taken() -> None:
     found = svd(aslinearoperator(np.diag([1e300, 1e290])), 1)
     assert found.s[0] == pytest.approx(1e300)

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
+from pinvlearn import Energy, FastPCA, FastTruncatedSVD, hub_spoke, svd
+from pinvlearn._core.arrays import squared_norm
 from pinvlearn._core.products import sparse_times
-from pinvlearn._core.sparse import check_sparse, csr_from_parts, sparse_fault
+from pinvlearn._core.sparse import check_sparse, csr_from_parts, merged, sparse_fault
 
 FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dia", "dok")
 
@@ -61,3 +64,35 @@ def test_compiled_products_do_not_read_beyond_their_factor() -> None:
     A = random((4000, 600))  # large enough for the compiled product
     with pytest.raises(ValueError, match="cannot be multiplied"):
         sparse_times(A, np.ones((10, 200)))
+
+
+@pytest.fixture
+def repeated(rng):
+    """A matrix of which places repeat, and the same with one entry at each."""
+    rows = np.sort(rng.integers(0, 40, 500))
+    starts = np.searchsorted(rows, np.arange(41))
+    A = sp.csr_array(
+        (rng.standard_normal(500) + 1.0, rng.integers(0, 20, 500), starts), shape=(40, 20)
+    )
+    return A, sp.csr_array(A.toarray())
+
+
+def test_entries_that_repeat_a_place_are_one(repeated) -> None:
+    A, once = repeated
+    parts = [part.copy() for part in (A.data, A.indices, A.indptr)]
+    assert A.nnz > once.nnz == merged(A).nnz
+    assert squared_norm(A) == pytest.approx(squared_norm(once))
+    s = np.linalg.svd(once.toarray(), compute_uv=False)
+    np.testing.assert_allclose(svd(A, solver="fastpi").s, s, atol=1e-12 * s[0])
+    assert svd(A, stop=Energy(0.9), rng=0).rank == svd(once, stop=Energy(0.9), rng=0).rank
+    assert np.array_equal(hub_spoke(A, 0.1).rows, hub_spoke(once, 0.1).rows)
+    for learner in (FastPCA(0.5), FastTruncatedSVD(3)):
+        shares = [clone(learner).fit(X).explained_variance_ratio_ for X in repeated]
+        np.testing.assert_allclose(*shares, rtol=1e-10)
+    for part, before in zip((A.data, A.indices, A.indptr), parts, strict=True):
+        assert np.array_equal(part, before)
+
+
+def test_truth_values_that_repeat_a_place_are_true() -> None:
+    A = sp.csr_array((np.ones(3, dtype=bool), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    np.testing.assert_allclose(svd(A).s, [1.0, 1.0])

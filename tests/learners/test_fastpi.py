@@ -346,6 +346,17 @@ def test_bad_targets(rng):
         FastPIClassifier().top_k(X)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, bool])
+def test_the_callers_labels_stay_as_they_are(rng, dtype):
+    X, labels = rng.standard_normal((30, 8)), rng.random((30, 5)) < 0.4
+    Y = scipy.sparse.csr_array(labels.astype(dtype))
+    Y.data[::3] = 0  # known zeros, which the fit leaves out
+    before = Y.copy()
+    FastPIClassifier(rank=4, alpha=1.0).fit(X, Y)
+    for part in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(Y, part), getattr(before, part))
+
+
 def test_a_class_that_is_missing_is_refused_by_place():
     y = np.array(["a", None, "b", "a"], dtype=object)
     with pytest.raises(ValueError, match=r"y contains NaN: y\[1\] is None. Leave out rows"):

@@ -327,6 +327,33 @@ def test_integers_stay_within_their_range(mixed):
     assert filled.loc[1000, "count"] == gappy["count"].max()
 
 
+@pytest.mark.parametrize("kind", [object, str])
+def test_a_text_marks_missing_values_of_an_array(kind):
+    _, X = table()
+    expected = SVDImputer(random_state=0).fit_transform(X)
+    marked = np.where(np.isnan(X), "?", X.astype(object)).astype(kind)
+    before = marked.copy()
+    found = SVDImputer(missing_values="?", random_state=0).fit_transform(marked)
+    np.testing.assert_allclose(found, expected)
+    assert (marked == before).all()
+
+
+def test_the_gap_of_pandas_marks_nothing_else():
+    _, X = table()
+    expected = SVDImputer(random_state=0).fit_transform(X)
+    found = SVDImputer(missing_values=pd.NA, random_state=0).fit_transform(pd.DataFrame(X))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_indicators_of_a_mixed_frame_whose_columns_are_numbered(mixed):
+    mixed.loc[1003, "flag"] = pd.NA
+    named = SVDImputer(add_indicator=True, random_state=0).fit_transform(mixed)
+    numbered = mixed.set_axis(range(mixed.shape[1]), axis=1)
+    found = SVDImputer(add_indicator=True, random_state=0).fit_transform(numbered)
+    assert found.columns[-1] == "missingindicator_x2"
+    assert (found.to_numpy() == named.to_numpy()).all()
+
+
 def test_marks_for_missing_values_in_frames(mixed):
     gappy = with_gaps(mixed[["number", "size", "side"]])
     expected = SVDImputer(random_state=0).fit_transform(gappy)

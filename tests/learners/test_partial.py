@@ -539,6 +539,18 @@ def test_equal_ids_are_equal_in_every_form(forms):
             assert model.fold_in(others[:1], PAIRS[:1, 1], VALUES[:1]).shape_ == model.shape_
 
 
+def test_a_list_of_pairs_keeps_the_type_of_each_side():
+    pairs = [(user, f"item {item}") for user in range(8) for item in range(4)]
+    values = np.arange(32.0) % 5
+    model = PartialSVD(1, solver="als", random_state=0).fit(pairs, values)
+    assert model.users_.tolist() == list(range(8))
+    columns = PartialSVD(1, solver="als", random_state=0).fit(
+        [user for user, _ in pairs], [item for _, item in pairs], values
+    )
+    np.testing.assert_array_equal(model.predict(pairs), columns.predict(pairs))
+    assert PartialSVD(1, solver="als").fit([(1, "a"), ("1", "b")], [1.0, 2.0]).shape_ == (2, 2)
+
+
 def test_new_ids_leave_large_ones_as_they_are():
     users = np.array([2**63 + 1, 2**63 + 2, 2**63 + 3], dtype=np.uint64)
     model = PartialSVD(1, solver="als", alpha=0.1, random_state=0).fit(users, [1, 2, 1], [1, 2, 3])

@@ -49,3 +49,14 @@ def test_equal_values(seed):
     k = int(rng.integers(1, m))
     Q = np.linalg.qr(rng.standard_normal((m + int(rng.integers(0, 40)), m)))[0]
     np.testing.assert_allclose(svd(Q, k, solver="arpack", rng=0).s, np.ones(k), atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_values_in_single_precision(form, seed):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((size, 70)))[0] for size in (80, 70))
+    A = ((U * np.repeat([5.0, 3.0, 1.0], [30, 30, 10])) @ V.T).astype(np.float32)
+    f = lanczos(FORMS[form](A), 25, rng=np.random.default_rng(seed))
+    assert f.U.dtype == f.s.dtype == f.Vt.dtype == np.float32
+    np.testing.assert_allclose(f.s, 5.0, rtol=80 * np.finfo(np.float32).eps)

@@ -27,6 +27,7 @@ from pinvlearn._core.device import (
     on_device,
     to_host,
 )
+from pinvlearn._core.sparse import merged
 
 Array: TypeAlias = npt.NDArray[np.floating[Any]]
 """A dense array of floats."""
@@ -199,7 +200,7 @@ def squared_norm(A: Matrix) -> float:
     """‖A‖²_F of an explicit matrix, accumulated in float64."""
     if isinstance(A, Shifted):
         return A.squared_norm()
-    entries = A.data if is_sparse(A) else A
+    entries = merged(A).data if is_sparse(A) else A
     if entries.dtype == np.float64:
         return float(np.vdot(entries, entries))
     return float(np.einsum("i,i->", entries.ravel(), entries.ravel(), dtype=np.float64))

@@ -22,6 +22,7 @@ from pinvlearn._core.arrays import (
 from pinvlearn._core.blas import PANEL, add_gram, add_rows, device_panels
 from pinvlearn._core.device import check_room, is_device
 from pinvlearn._core.factoring import add_outer
+from pinvlearn._core.sparse import merged
 from pinvlearn._core.threads import allowed_threads, in_parts, share_out, spans
 
 COMPILED_WORK = 2**24
@@ -196,7 +197,7 @@ def gram(A: Matrix) -> Array:
         return product
     from pinvlearn._core.compiled import gram as compiled
 
-    A = A if A.has_canonical_format else _canonical(A)
+    A = merged(A)
     T = A.T.tocsr()
     G = np.zeros((A.shape[1], A.shape[1]))
     matrices = (A.indptr, A.indices, A.data, T.indptr, T.indices, T.data)
@@ -323,7 +324,7 @@ def merged_rows(A: Matrix) -> Matrix:
     Rows are told apart by a random projection and compared entry by entry where those agree.
     Empty rows go.  A itself comes back where fewer than a tenth of the rows would be saved.
     """
-    A = A if A.has_canonical_format else _canonical(A)
+    A = merged(A)
     keys = A @ np.random.default_rng(0).standard_normal(A.shape[1]).astype(A.dtype)
     keys[np.diff(A.indptr) == 0] = 0.0
     _, first, group, counts = np.unique(
@@ -337,13 +338,6 @@ def merged_rows(A: Matrix) -> Matrix:
     B = A[first]
     B.data *= np.repeat(np.sqrt(counts), np.diff(B.indptr)).astype(B.dtype)
     return B
-
-
-def _canonical(A: Matrix) -> Matrix:
-    """A copy without repeated entries and with columns in rising order."""
-    A = A.copy()
-    A.sum_duplicates()
-    return A
 
 
 def mirror_lower(G: Array) -> Array:

@@ -47,6 +47,19 @@ def sparse_fault(A: Any) -> str | None:
     return None  # dictionaries of keys are looked up one by one
 
 
+def merged(A: Any) -> Any:
+    """A compressed matrix with one entry at each place, in rising order: itself, or a copy.
+
+    SciPy lets entries repeat a place and adds them up in products, but whoever looks at the entries
+    one by one, for their squares say, would take them for others.
+    """
+    if A.has_canonical_format:
+        return A
+    A = A.copy()  # its parts may be the caller's
+    A.sum_duplicates()
+    return A
+
+
 def csr_from_parts(parts: Mapping[str, Any], prefix: str) -> Any:
     """The CSR array of floats whose parts are called ``<prefix>_data`` and so on.
 

@@ -10,8 +10,11 @@ import scipy.sparse.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs, to_dense
 from pinvlearn._core.device import is_device, is_foreign, on_device, to_host
-from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.sparse import check_sparse, merged
 from pinvlearn._validation.magnitudes import check_finite, check_real
+
+TRIAL = 2.0**-20
+"""Entries of vectors that operators are tried with: large ones must not overflow in a sum."""
 
 
 def check_matrix(A: Any, name: str = "A") -> Matrix:
@@ -29,7 +32,7 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         )
     check_sparse(A, name)
     if is_sparse(A):
-        A = scipy.sparse.csr_array(A)
+        A = merged(scipy.sparse.csr_array(A))
         entries = A.data
     else:
         if hasattr(A, "toarray"):
@@ -125,15 +128,15 @@ def _checked_operator(A: Any, name: str) -> Any:
     """A real operator that multiplies vectors from both sides and gives finite numbers.
 
     It is known through its products only, so one is tried on each side: every entry has a part in
-    one of them.
+    one of them, and y·Ax = x·Aᵀy tells whether they are of one matrix.
     """
     if 0 in A.shape:
         raise ValueError(f"{name} is empty (shape {A.shape}); at least one row and column needed.")
     A = A if A.dtype in (np.float32, np.float64) else _FloatOperator(A)
     trial = np.random.default_rng(0)
+    tried: list[tuple[Array, Array]] = []
     for side, size, product in (("", 1, A.matvec), (" transposed", 0, A.rmatvec)):
-        # Small enough that large entries do not overflow in the sum.
-        vector = trial.standard_normal(A.shape[size]).astype(A.dtype) * 2.0**-20
+        vector = trial.standard_normal(A.shape[size]).astype(A.dtype) * TRIAL
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 result = np.asarray(product(vector.astype(A.dtype)))
@@ -142,13 +145,38 @@ def _checked_operator(A: Any, name: str) -> Any:
                 f"{name} is an operator without a{side} product: define "
                 f"{'rmatvec' if side else 'matvec'}, which decompositions need as well."
             ) from missing
+        if np.iscomplexobj(result):
+            raise TypeError(f"{name} is a complex operator; only real matrices are supported.")
         if not np.isfinite(result).all():
             row = int(np.flatnonzero(~np.isfinite(result))[0])
             raise ValueError(
                 f"{name} is an operator whose{side} product with finite numbers has NaN or "
                 f"infinity in entry {row}. Remove such values first."
             )
+        tried.append((vector.astype(np.float64), result.astype(np.float64)))
+    _check_adjoint(*tried[0], *tried[1], float(np.finfo(A.dtype).tiny), name)
     return A
+
+
+def _check_adjoint(x: Array, Ax: Array, y: Array, Aty: Array, tiny: float, name: str) -> None:
+    """Refuse an operator whose transposed product is that of another matrix.
+
+    Both sides of y·Ax = x·Aᵀy have the deviation of the entries of x and y times a norm.  A
+    hundredth of it leaves room for products that are themselves found by iteration.  Those below
+    `tiny` have too few digits to tell.
+    """
+    size = max(max_abs(Ax), max_abs(Aty))
+    if size < tiny:
+        return
+    Ax, Aty = Ax / size, Aty / size
+    one, other = float(y @ Ax), float(x @ Aty)
+    likely = TRIAL * max(float(np.linalg.norm(Ax)), float(np.linalg.norm(Aty)))
+    if abs(one - other) > 1e-2 * likely:
+        raise ValueError(
+            f"{name} is an operator whose rmatvec is not the transposed product of its matvec: of "
+            f"two vectors, y·(A x) is {one / likely:.3g} and x·(Aᵀy) {other / likely:.3g} in the "
+            "same unit. Mend one of them."
+        )
 
 
 class _FloatOperator(scipy.sparse.linalg.LinearOperator):

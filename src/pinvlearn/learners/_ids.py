@@ -149,7 +149,11 @@ def triplets(users: Any, items: Any, ratings: Any) -> tuple[Any, Any, Any]:
                 f"pairs has shape {pairs.shape}; give an array of shape (n, 2), the user and the "
                 "item of each value, or users, items and ratings."
             )
-        users, items, ratings = pairs[:, 0], pairs[:, 1], items
+        ratings = items
+        if isinstance(users, list | tuple):  # of which NumPy makes one type: (7, "a") has a "7"
+            users, items = [pair[0] for pair in users], [pair[1] for pair in users]
+        else:
+            users, items = pairs[:, 0], pairs[:, 1]
     return as_ids("users", users), as_ids("items", items), ratings
 
 

@@ -153,13 +153,14 @@ def _empty(series: Any) -> npt.NDArray[np.bool_]:
 def _gaps(series: Any, missing_values: Any) -> npt.NDArray[np.bool_]:
     """Where a column is empty, NaN, or holds the value that stands for a missing one."""
     gaps = _empty(series)
-    if not _is_nan(missing_values):
+    if not is_nan(missing_values):
         gaps = gaps | np.array([bool(not gap and cell == missing_values)
                           for cell, gap in zip(_cells(series), gaps, strict=True)])  # fmt: skip
     return gaps
 
 
-def _is_nan(value: Any) -> bool:
+def is_nan(value: Any) -> bool:
+    """Whether a value that stands for missing ones is nothing beyond NaN and empty cells."""
     return value is None or type(value).__name__ == "NAType" or value != value
 
 

@@ -245,7 +245,7 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
         task, y = ("labels", y) if is_sparse(y) else check_classes(y)
         self._multilabel = task == "labels"
         if self._multilabel:
-            Y = scipy.sparse.csr_array(y, dtype=np.float64)
+            Y = scipy.sparse.csr_array(y, dtype=np.float64, copy=True)  # parts are changed
             Y.sum_duplicates()
             Y.eliminate_zeros()
             if Y.nnz and (Y.data != 1.0).any():

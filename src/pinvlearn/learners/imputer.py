@@ -35,6 +35,7 @@ from pinvlearn.learners._mixed import (
     as_matrix,
     describe,
     is_mixed,
+    is_nan,
     is_table,
     missing_rows,
     with_cells,
@@ -238,8 +239,11 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         """The table as a matrix of numbers and indicators, NaN where a value is missing."""
         if self.columns_ is not None:
             return as_matrix(X, self.columns_, self.missing_values)
+        marked = not is_nan(self.missing_values)
+        if marked and isinstance(X, np.ndarray) and X.dtype.kind in "OU":
+            X = X.astype(object)  # a mark that is no number must go before the rest becomes such
+            X[self.missing_values == X] = np.nan
         X = check_rows(self, X, reset=reset)
-        marked = self.missing_values is not None and self.missing_values == self.missing_values
         return np.where(self.missing_values == X, X.dtype.type(np.nan), X) if marked else X
 
     def _fit_indicator(self, X: Any, known: Mask) -> None:
@@ -392,9 +396,8 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             answer = answer[[columns[at].name for at in self.kept_features_]]
         if self.indicator_ is not None:
             marks = self.indicator_.transform(self._marks(X, ~np.isnan(inputs)))
-            answer = with_columns(
-                answer, self._indicator_names(self.feature_names_in_), marks.astype(float)
-            )
+            names = self._indicator_names(getattr(self, "feature_names_in_", None))
+            answer = with_columns(answer, names, marks.astype(float))
         return answer
 
     def _likely(self, inputs: Array, column: Column, classifier: Any) -> list[Any]:

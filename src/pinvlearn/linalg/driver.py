@@ -181,6 +181,8 @@ def memory(A: Matrix, rank: int | None, solver: str) -> int:
         formed = 2 * small**2 if small <= 8192 and not is_operator(A) else 0
         blocks = {"randomized": 3, "arpack": 2, "frpca": 1}.get(solver, 0)
         work = blocks * large * (k + 10) + 6 * small * k + formed
+        if solver == "arpack" and is_dense(A) and A.dtype == np.float32:
+            work += m * n  # in double precision
     return 8 * (factors + work + copies)
 
 

@@ -20,6 +20,7 @@ import scipy.sparse
 
 from pinvlearn._core.arrays import Array, Matrix, transposed
 from pinvlearn._core.products import gram, product
+from pinvlearn._core.sparse import merged
 from pinvlearn.linalg.dense import gram_svd
 from pinvlearn.linalg.frpca import frpca
 from pinvlearn.linalg.orthonormal import complete
@@ -66,7 +67,7 @@ def fastpi(
     all; the largest ⌈α·n1⌉ of their singular values are kept.  Exact decompositions are those of
     the Gram matrix with its small values computed again (`gram_svd`), as LAPACK's would be dense.
     """
-    A = scipy.sparse.csr_array(A)
+    A = merged(scipy.sparse.csr_array(A))
     if not A.data.all():
         A = A.copy()
         A.eliminate_zeros()

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from pinvlearn._core.arrays import Array, Matrix
+from pinvlearn._core.arrays import Array, Matrix, Shifted
 from pinvlearn.linalg.dense import exact
 from pinvlearn.linalg.report import Report, Stopwatch
 from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
@@ -29,7 +29,7 @@ def lanczos(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator)
     Deviations
     ----------
     SciPy's function lets ARPACK restart from a stream that nobody gave: here one seed gives one
-    result.
+    result.  Steps are taken in double precision whatever A has.
     """
     if rank >= min(A.shape):
         whole = exact(A)
@@ -38,19 +38,28 @@ def lanczos(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator)
     if A.shape[0] < A.shape[1]:
         return lanczos(A.T, rank, tol=tol, rng=rng).T
     watch = Stopwatch()
-    n, At = A.shape[1], A.T
+    n, work = A.shape[1], _in_double(A)
+    back = work.T
     with watch("arpack"):
         normal = scipy.sparse.linalg.LinearOperator(
-            (n, n), dtype=A.dtype, matvec=lambda x: At @ (A @ x)
+            (n, n), dtype=np.float64, matvec=lambda x: back @ (work @ x)
         )
-        start = rng.uniform(-1.0, 1.0, n).astype(A.dtype)
+        start = rng.uniform(-1.0, 1.0, n)
         stream = {"rng": rng.spawn(1)[0]} if SEEDED else {}
         V = _leading(normal, rank, tol=tol**2, v0=start, **stream)
         V, _ = np.linalg.qr(V)  # clustered values leave ARPACK's vectors less than orthonormal
-        U, s, Zt = scipy.linalg.svd(np.asarray(A @ V), full_matrices=False, check_finite=False)
+        U, s, Zt = scipy.linalg.svd(np.asarray(work @ V), full_matrices=False, check_finite=False)
     reason = "implicitly restarted Lanczos steps"
     report = Report("arpack", reason, seconds=watch, notes=unresolved_notes(s))
-    return sign_fixed(U, s, Zt @ V.T, report)
+    U, s, Vt = (x.astype(A.dtype, copy=False) for x in (U, s, Zt @ V.T))
+    return sign_fixed(U, s, Vt, report)
+
+
+def _in_double(A: Matrix) -> Matrix:
+    """A in double precision: in single ARPACK ends before it has found all of equal values."""
+    if isinstance(A, Shifted):
+        return replace(A, X=A.X.astype(np.float64, copy=False))
+    return A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
 
 
 def _leading(normal: scipy.sparse.linalg.LinearOperator, rank: int, **options: Any) -> Array:

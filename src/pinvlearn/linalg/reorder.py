@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from pinvlearn._core.arrays import IntArray, Matrix
+from pinvlearn._core.sparse import merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ def hub_spoke(A: Matrix, hub_ratio: float) -> Reordering:
     own over lists that shrink with the matrix: SciPy's routine, the oracle of the tests, gives the
     same but wants a new matrix every round, which took five times as long [measured].
     """
-    graph = scipy.sparse.csr_array(A)
+    graph = merged(scipy.sparse.csr_array(A))
     if not graph.data.all():
         graph = graph.copy()
         graph.eliminate_zeros()
