@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.feature_selection import SelectFromModel
@@ -17,6 +18,7 @@ from sklearn.utils import get_tags
 import pinvlearn
 from pinvlearn import FeatureMachineClassifier, FeatureMachineRegressor
 from pinvlearn.learners import feature_machine
+from pinvlearn.readout.losses import class_temperature
 
 
 @pytest.fixture
@@ -144,6 +146,29 @@ def test_the_corrected_score_allows_for_the_metric(ridge_of_two):
     classes = FeatureMachineClassifier(max_rounds=1, random_state=0).fit(X, slope)
     assert not classes.rounds_[0].accepted
     assert classes.corrected_accuracy_ <= np.mean((classes.loo_predictions_ > 0.0) == slope)
+
+
+def test_intervals_and_probabilities_allow_for_the_metric(ridge_of_two):
+    X, y = ridge_of_two
+    model = FeatureMachineRegressor(max_rounds=2, random_state=0).fit(X, y)
+    spread = model.optimism_.spread
+    assert spread > 1.0
+    errors = np.sort(np.abs(y - model.loo_predictions_))
+    lower, upper = model.predict_interval(X[:3], 0.9)
+    half = errors[int(np.ceil(0.9 * (len(y) + 1))) - 1]
+    np.testing.assert_allclose(0.5 * (upper - lower), half * spread, rtol=1e-9)
+
+    own = (X[:, 2] + X[:, 5] > 0.0).astype(int) + (X[:, 2] > 1.0)
+    classes = FeatureMachineClassifier(max_rounds=1, decoding="argmax", random_state=0).fit(X, own)
+    widened, targets = classes.optimism_.spread, np.where(own[:, None] == [0, 1, 2], 1.0, -1.0)
+    assert widened > 1.0
+    outputs = classes.loo_predictions_
+    best = class_temperature(targets, outputs, np.ones(len(own)))
+    assert classes.temperature_ == pytest.approx(best * widened)
+    chances = softmax(outputs / classes.temperature_, axis=1)[targets > 0.0]
+    least = np.sort(chances)[len(own) - int(np.ceil(0.9 * (len(own) + 1)))]
+    sets = classes.predict_proba(X) >= least
+    assert (classes.predict_set(X, 0.9) == sets).all()
 
 
 def test_a_seed_gives_the_same_bits(ridge_of_two):

@@ -7,7 +7,7 @@ import pytest
 
 from pinvlearn.features.metric import MetricColumns
 from pinvlearn.readout.decoding import decoding_of
-from pinvlearn.readout.losses import CLASSES, class_loss
+from pinvlearn.readout.losses import CLASSES, LABELS, class_loss
 from pinvlearn.readout.machines import Sample, solved
 from pinvlearn.readout.rounds import (
     Branch,
@@ -275,3 +275,13 @@ def test_a_ridge_that_was_given_stays():
     space = Space(kernels=("laplacian",), alphas=(1.0,), max_rounds=1, judge=CLASSES, decoded=True)
     plain = search_plain(sample, space, 300).settings
     assert learn(sample, plain, space, 150, 150).recipe.alpha == 1.0
+
+
+def test_rows_of_labels_are_wrong_where_any_label_is():
+    Y = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    outputs = np.array([[0.5, 0.9], [0.8, 0.3], [-0.2, 0.1], [-0.3, -0.2]])
+    rows = Sample(np.zeros((4, 1)), Y, np.ones(4))
+    labels = _Crossing((rows, rows), replace(SPACE, judge=LABELS), 4)
+    assert labels._judged(rows, outputs)[2] == 0.25
+    classes = _Crossing((rows, rows), replace(SPACE, judge=CLASSES), 4)
+    assert classes._judged(rows, outputs)[2] == 0.5

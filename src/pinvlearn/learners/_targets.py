@@ -214,8 +214,8 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     return found | {"corrected_accuracy_": right + gains.decided}
 
 
-def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
-    """What follows from a classifier's solution."""
+def class_attributes(readout: Readout, schema: Schema, widening: float) -> dict[str, Any]:
+    """What follows from a classifier's solution, its temperature multiplied by `widening`."""
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
     found["decoding_"] = "argmax" if readout.fitted is None else "features"
     if readout.links is not None:
@@ -228,11 +228,12 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is not None and errors is not None and targets is not None:
         decoding = readout.decoding
-        found["temperature_"] = (
+        temperature = (
             temperature_of(schema, targets, outputs, readout.weights)
             if decoding is None
             else decoding.temperature
         )
+        found["temperature_"] = temperature * widening
         if schema.task == "classes":
             chances = probabilities(outputs / found["temperature_"], schema)
             found["loo_chances"] = np.sort(_counted(chances[both(targets) > 0.0], readout.weights))
@@ -295,8 +296,8 @@ def decoded_as(
     return replace(found, gains=Gains(0.0, found.gains.decided)) if squared else found
 
 
-def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
-    """What follows from a regressor's solution."""
+def number_attributes(readout: Readout, schema: Schema, widening: float) -> dict[str, Any]:
+    """What follows from a regressor's solution, widths of intervals multiplied by `widening`."""
     coef, intercept = readout.coef.T, readout.intercept
     one = schema.one_target
     found: dict[str, Any] = {
@@ -309,7 +310,7 @@ def number_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
         found["loo_error_"] = one_column(errors, schema)
         # a row that nothing else predicts might be off by anything
         off = np.where(np.isfinite(errors), np.abs(targets - outputs), np.inf)
-        found["loo_errors"] = np.sort(_counted(off, readout.weights), axis=0)
+        found["loo_errors"] = np.sort(_counted(off, readout.weights), axis=0) * widening
     return found
 
 

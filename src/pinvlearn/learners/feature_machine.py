@@ -350,12 +350,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             return budget
         return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n), alone=0)
 
-    def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
-        found = super()._attributes_of(readout, schema)
-        for name in ("temperature_", "loo_errors"):
-            if name in found:
-                found[name] = found[name] * self.optimism_.spread
-        return found
+    @property
+    def _widening(self) -> float:
+        return float(self.optimism_.spread)
 
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]

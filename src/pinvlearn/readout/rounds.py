@@ -29,6 +29,7 @@ from pinvlearn.features.metric import (
     root_of,
 )
 from pinvlearn.readout.decoding import decoding_of
+from pinvlearn.readout.losses import CLASSES
 from pinvlearn.readout.machines import SINGLE, Machine, Pairs, Rooms, Sample, single
 from pinvlearn.readout.trials import (
     FIRST_ROWS,
@@ -399,16 +400,19 @@ class _Crossing:
         )
 
     def _judged(self, rows: Sample, outputs: Array) -> tuple[float, float, float]:
-        """The spread of outputs, their mean loss, and the share of rows decided wrongly."""
+        """The spread of outputs, their mean loss, and the share of rows decided wrongly.
+
+        Of a row of labels all must be right.
+        """
         judge, share = self.space.judge, rows.w / float(rows.w.sum())
-        if rows.Y.shape[1] == 1:
-            right = np.equal(rows.Y > 0.0, outputs > 0.0)[:, 0]
+        if judge is CLASSES and rows.Y.shape[1] > 1:
+            wrong = rows.Y.argmax(axis=1) != outputs.argmax(axis=1)
         else:
-            right = rows.Y.argmax(axis=1) == outputs.argmax(axis=1)
+            wrong = np.not_equal(rows.Y > 0.0, outputs > 0.0).any(axis=1)
         return (
             judge.spread(rows.Y, outputs, rows.w),
             float(share @ judge.loss(rows.Y, outputs, rows.w)),
-            float(share @ ~right),
+            float(share @ wrong),
         )
 
     def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
