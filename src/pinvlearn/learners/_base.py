@@ -212,11 +212,6 @@ class ReadoutEstimator(Followed, LedgerHolder):
         """Why leaving rows out is not that of a ridge on the units; None if it is."""
         return None
 
-    @property
-    def _widening(self) -> float:
-        """By how much rows left out say too little of how far others are off."""
-        return 1.0
-
     @memory_named()
     def _outputs(self, X: Matrix, method: str = "predict") -> Array:
         """map(X)·coef + intercept, in blocks, for a method of this name; shape (n, t)."""
@@ -296,7 +291,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         return class_schema(y, n_features, self._row_names, self._class_weight)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
-        return class_attributes(readout, schema, self._widening)
+        return class_attributes(readout, schema)
 
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
@@ -429,6 +424,11 @@ class ReadoutRegressor(RegressorMixin, IntervalPredictor, ReadoutEstimator):
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return number_attributes(readout, schema, self._widening)
+
+    @property
+    def _widening(self) -> float:
+        """By how much rows left out say too little of how far others are off."""
+        return 1.0
 
     def predict(self, X: Matrix) -> Array:
         """Predict targets.

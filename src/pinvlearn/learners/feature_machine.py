@@ -98,8 +98,9 @@ MORE = """
         Number of centres.
     optimism_ : Optimism
         How much worse than leave-one-out said rows fared, in the rounds, that did not make the
-        metric: temperature and intervals are widened by it, and `corrected_score_` and
-        `corrected_accuracy_` allow for it.
+        metric: intervals are widened by it, and `corrected_score_` and `corrected_accuracy_` allow
+        for it.  Probabilities are at the temperature of rows left out, and no surer than others
+        show [measured on eight tables].
     budget_ : Budget
         How many rows each part of the work took.
     inputs_ : transformer or None
@@ -350,10 +351,6 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             return budget
         return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n), alone=0)
 
-    @property
-    def _widening(self) -> float:
-        return float(self.optimism_.spread)
-
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
     ) -> dict[str, Any]:
@@ -381,7 +378,12 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     # Blocks: a pass for the columns, one for a sample, one for sums, one for gradients.
 
     def fit_blocks(
-        self, blocks: Iterable[Any], *, classes: Any = None, source: str | None = None
+        self,
+        blocks: Iterable[Any],
+        *,
+        classes: Any = None,
+        source: str | None = None,
+        quiet: bool = False,
     ) -> Any:
         """Fit to rows that come in blocks and need not fit into memory.
 
@@ -399,6 +401,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             All classes, also those that no block may hold.
         source : str, optional
             Name under which the blocks are counted.  Left out, it is a digest of the first rows.
+        quiet : bool, default=False
+            Show no progress; without a terminal there is none anyway.
 
         Returns
         -------
@@ -412,7 +416,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             each = partial(reader.each, n_jobs=n_jobs)
             plan = self._plan_from_blocks(head, each)
             name = source_name(head) if source is None else source
-            total = fold(plan, reader, name, n_jobs=n_jobs)
+            total = fold(plan, reader, name, n_jobs=n_jobs, quiet=quiet)
             total = with_classes(total, classes)
             self._begin(plan, total)
             self._solution(reader.rows(plan, total.schema, n_jobs))
@@ -743,3 +747,7 @@ class FeatureMachineRegressor(ReadoutRegressor, FeatureMachine):
         self.loo_scoring = loo_scoring
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def _widening(self) -> float:
+        return float(self.optimism_.spread)
