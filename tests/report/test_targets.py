@@ -41,6 +41,14 @@ def test_the_rows_of_the_fit_are_judged_left_out() -> None:
     assert told.overall["rows with all labels right"][0] == pytest.approx(right)
 
 
+@pytest.mark.parametrize("targets", [Y, LABELS], ids=["numbers", "labels"])
+def test_one_row_is_too_few(targets) -> None:
+    kind = pl.ELMRegressor if targets is Y else pl.ELMClassifier
+    model = kind(40, random_state=0).fit(X, targets)
+    with pytest.raises(ValueError, match="at least 2 rows, and there is 1"):
+        gather(model, X[:1], targets[:1])
+
+
 def test_labels() -> None:
     model = pl.ELMClassifier(40, random_state=0).fit(X[:100], LABELS[:100])
     truth, said = LABELS[100:], model.predict(X[100:])

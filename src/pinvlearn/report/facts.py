@@ -137,6 +137,12 @@ def learner_of(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
+def check_several_rows(n_rows: int) -> None:
+    """Refuse rows of which no score can be told."""
+    if n_rows < 2:
+        raise ValueError(f"a report needs at least 2 rows, and there is {n_rows}.")
+
+
 def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
     if not is_classifier(learner) and not is_regressor(learner):
         raise TypeError(
@@ -149,8 +155,7 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
         )
     if len(y) != n_rows:
         raise ValueError(f"X has {n_rows} rows and y {len(y)}; give one target for each row.")
-    if n_rows < 2:
-        raise ValueError(f"a report needs at least 2 rows, and there is {n_rows}.")
+    check_several_rows(n_rows)
     if is_regressor(learner):
         y = y.astype(np.float64)
         if not np.isfinite(y).all():

@@ -12,7 +12,13 @@ from sklearn.metrics import r2_score
 
 from pinvlearn._core.arrays import Array, is_sparse
 from pinvlearn.linalg.ranking import relevant
-from pinvlearn.report.facts import Importances, importances_of, learner_of, left_out_outputs
+from pinvlearn.report.facts import (
+    Importances,
+    check_several_rows,
+    importances_of,
+    learner_of,
+    left_out_outputs,
+)
 from pinvlearn.report.markup import number, paragraph, table
 from pinvlearn.report.page import Section
 
@@ -57,6 +63,7 @@ def gather_several(model: Any, X: Any, Y: Any, rng: np.random.Generator) -> Seve
     Y = Y if is_sparse(Y) else np.asarray(Y, dtype=np.float64)
     if Y.shape[0] != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y {Y.shape[0]}; give targets for each row.")
+    check_several_rows(X.shape[0])
     listing = hasattr(learner, "top_k")
     outputs = None if listing else left_out_outputs(model, learner, X, Y)
     if not is_classifier(learner):
