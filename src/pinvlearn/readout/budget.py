@@ -24,7 +24,7 @@ FIRST_SEARCHES = 100
 """Solutions with the first few rows, about."""
 
 ROUNDS = 36
-"""Solutions with each half, about; those with half of it count as an eighth."""
+"""Solutions with each half, about, those of scouts counted in."""
 
 METRICS = 10
 """Metrics made from each half, about; half of them, at most, are of all directions."""

@@ -3,8 +3,8 @@
 A metric made from rows has seen their targets, so that the leave-one-out error of the same rows no
 longer tells what new rows will show.  Here metrics are made from one half of the rows and judged by
 the errors of the other half, both ways, beside the plain machine on the same halves.  Where widths
-and ridges are looked for, half of each half is enough, at an eighth of the work: what is best there
-is about the best for all.  Metrics are compared by whole halves.
+and ridges are looked for, some hundred rows of each half are enough, at a fraction of the work: what
+is best there is about the best for all.  Metrics are compared by whole halves.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ SURE_ROUNDS = 3
 before: what many columns of noise hide is found by many small steps; elsewhere three do."""
 
 SCOUTED = 3
-"""One in so many rows of a half, at the least, looks for widths and ridges."""
+"""One in so many rows of a half looks for widths and ridges, or as many as judge all kernels at
+first, if these are no more than half of it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Round:
         Mean loss of rows that made neither the metric nor the machine, to three digits or more.
     gain, standard_error : float
         By how much it is below the plain machine's on the same rows, and how sure that is.  Where
-        half of the rows show that the plain machine is better, all three are theirs.
+        scouts show that the plain machine is better, all three are theirs.
     accepted : bool
         Whether the machine is made this way.
     """
