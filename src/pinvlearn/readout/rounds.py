@@ -3,8 +3,8 @@
 A metric made from rows has seen their targets, so that the leave-one-out error of the same rows no
 longer tells what new rows will show.  Here metrics are made from one half of the rows and judged by
 the errors of the other half, both ways, beside the plain machine on the same halves.  Where widths
-and ridges are looked for, some hundred rows of each half are enough, at a fraction of the work: what
-is best there is about the best for all.  Metrics are compared by whole halves.
+and ridges are looked for, some hundred rows of each half are enough, at a fraction of the work:
+what is best there is about the best for all.  Metrics are compared by whole halves.
 """
 
 from __future__ import annotations
