@@ -96,11 +96,16 @@ class TestSingleFactors:
         assert 0.0 < fit.dual.moved.max() < 1e-2
 
     @pytest.mark.parametrize(
-        ("alpha", "limit", "many", "tried"),
-        [(1e-2, 1e-12, 8, [10]), (1e-9, 1.0, 8, [10]), (1e-9, 1.0, 20, [N]), (1e-2, 1.0, 41, [])],
+        ("alpha", "limit", "row", "many", "tried"),
+        [
+            (1e-2, 1e-12, 0, 8, [10]),
+            (1e-9, 1.0, 0, 8, [10]),
+            (1e-9, 1.0, N - 2, 8, [10, N]),
+            (1e-2, 1.0, 0, 41, []),
+        ],
     )
     def test_where_they_are_not_enough_nothing_has_happened(
-        self, K, Y, alpha, limit, many, tried, monkeypatch
+        self, K, Y, alpha, limit, row, many, tried, monkeypatch
     ):
         """Two rows are equal; a quarter of many tells first, and of few there is no gain."""
         sizes = []
@@ -111,7 +116,7 @@ class TestSingleFactors:
 
         monkeypatch.setattr(kernel_factors, "MANY", many)
         monkeypatch.setattr(kernel_factors, "SingleFactor", watched)
-        K[1], K[:, 1], K[1, 1] = K[0], K[:, 0], 1.0
+        K[row + 1], K[:, row + 1], K[row + 1, row + 1] = K[row], K[:, row], 1.0
         rows = self.rows(K, Y, None)
         assert by_mixed_cholesky(rows, alpha, limit) is None
         assert sizes == tried

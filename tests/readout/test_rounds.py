@@ -110,21 +110,55 @@ def test_metrics_that_lose_have_one_round_and_join_no_other():
     assert not lost & {(one.kernel, one.form) for one in later}
 
 
-def test_what_scouts_find_beaten_asks_no_whole_halves(monkeypatch):
-    """A metric that turns the columns that count off: its errors are those of the scouts."""
-    monkeypatch.setattr("pinvlearn.readout.rounds.SCOUTS", 40)
-    rng = np.random.default_rng(0)
-    Z = rng.standard_normal((200, 3))
-    sample = Sample(Z, np.sin(Z[:, :1]), np.ones(200))
-    crossing = _Crossing((sample.part(0, 100), sample.part(100, 200)), SPACE, 100)
+class TestJudging:
+    """Metrics that turn the columns that count off, and the others."""
+
     near, wrong = Setting("rbf", 1.0, 0.1), np.array([0.0, 1.0, 1.0])
-    base = crossing.walked("diagonal", (), (None, None), near)
-    bad = crossing.walked("diagonal", (near,), (wrong, wrong), near, base)
-    good = crossing.walked("diagonal", (near,), (1.0 - wrong, 1.0 - wrong), near, base)
-    assert len(bad.errors) == 2 * crossing.scouts == 100
-    assert bad.machines == ()
-    assert not crossing.round(1, bad, base).may_win
-    assert len(good.errors) == 200
+
+    @pytest.fixture
+    def crossing(self, monkeypatch):
+        monkeypatch.setattr("pinvlearn.readout.rounds.SCOUTS", 40)
+        rng = np.random.default_rng(0)
+        Z = rng.standard_normal((200, 3))
+        sample = Sample(Z, np.sin(Z[:, :1]), rng.uniform(0.1, 1.0, 200) * (np.arange(200) % 7))
+        return _Crossing((sample.part(0, 100), sample.part(100, 200)), SPACE, 100)
+
+    @pytest.fixture
+    def base(self, crossing):
+        return crossing.walked("diagonal", (), (None, None), self.near)
+
+    def of(self, crossing, root, base):
+        return crossing.walked("diagonal", (self.near,), (root, root), self.near, base)
+
+    def test_what_scouts_find_beaten_asks_no_whole_halves(self, crossing, base):
+        bad = self.of(crossing, self.wrong, base)
+        assert len(bad.errors) == 2 * crossing.scouts == 100
+        assert bad.machines == ()
+        assert not crossing.round(1, bad, base).may_win
+
+    def test_what_one_half_finds_beaten_asks_no_other(self, crossing, base, monkeypatch):
+        asked = []
+        errors_of = Trial.errors_of
+
+        def watched(trial, number, widths, alpha):
+            if len(trial.judges[number]) == 100:
+                asked.append(number)
+            return errors_of(trial, number, widths, alpha)
+
+        monkeypatch.setattr(_Crossing, "scouts", 50)
+        monkeypatch.setattr(Trial, "errors_of", watched)
+        tied = replace(base, scouted=np.full(100, 9.0))  # so that scouts tell nothing
+        bad = self.of(crossing, self.wrong, tied)
+        assert asked == [0]
+        assert len(bad.errors) == 100
+        assert bad.error > base.error
+        assert not crossing.round(1, bad, tied).may_win
+
+    def test_what_nobody_finds_beaten_is_judged_by_all(self, crossing, base):
+        """Rows have weights, which are those of the rows that judge."""
+        good = self.of(crossing, 1.0 - self.wrong, base)
+        assert len(good.errors) == 200
+        assert crossing.round(1, good, base).gain == pytest.approx(base.error - good.error)
 
 
 def test_the_distances_of_the_best_of_each_form_are_kept():

@@ -217,10 +217,13 @@ def by_mixed_cholesky(
     if n < MANY or is_device(rows.K):
         return None
     # errors grow as the number of rows
-    if n >= FEW * MANY and by_mixed_cholesky(rows.first(n // FEW), alpha, limit / FEW) is None:
+    if _by_single_factor(rows.first(n // FEW), alpha, limit / FEW, 0) is None:
         return None
+    return _by_single_factor(rows, alpha, limit, 0 if left_out is None else n - left_out)
+
+
+def _by_single_factor(rows: KernelRows, alpha: float, limit: float, first: int) -> KernelFit | None:
     factor = SingleFactor(rows.K, alpha)
-    first = 0 if left_out is None else n - left_out
     fit = _mixed(rows, alpha, factor, first) if factor.definite else None
     largest = np.abs(rows.targets).max(axis=0)
     if fit is None or not (fit.dual.moved <= limit * largest).all():

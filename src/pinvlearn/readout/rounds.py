@@ -47,6 +47,9 @@ Roots: TypeAlias = tuple[Array | None, Array | None]
 
 NOTHING: Array = np.empty(0)
 
+SOME, HALF, ALL = "scouts", "the rows of one half", "all rows"
+"""Who judges a metric, one after the other."""
+
 LEAST_HALF = 20
 """Rows of a half below which no metric is learned."""
 
@@ -101,7 +104,7 @@ class Round:
         Mean loss of rows that made neither the metric nor the machine, to three digits or more.
     gain, standard_error : float
         By how much it is below the plain machine's on the same rows, and how sure that is.  Where
-        scouts show that the plain machine is better, all three are theirs.
+        scouts or one half show that the plain machine is better, all three are theirs.
     accepted : bool
         Whether the machine is made this way.
     """
@@ -158,7 +161,8 @@ class _Candidate:
     """A recipe, what each half makes of it, and its errors, half after half.
 
     `roots` are those of the metrics (None: none), `machines` the halves', where they have any, and
-    `scouted` the errors of scouts: all that there are where the plain machine surely beats them.
+    `scouted` the errors of scouts.  `judges` says whose `errors` are: no more rows are asked where
+    some show that another candidate is surely better.
     """
 
     recipe: Recipe
@@ -167,6 +171,7 @@ class _Candidate:
     scouted: Array
     errors: Array
     error: float
+    judges: str = ALL
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -311,22 +316,17 @@ class _Crossing:
         near: Setting,
         base: _Candidate | None = None,
     ) -> _Candidate:
-        """The candidate of given metrics, with the width and ridge that scouts find best.
-
-        Where scouts find that the plain machine surely beats it, whole halves are not asked.
-        """
+        """The candidate of given metrics, with the width and ridge that scouts find best."""
         rooms = self.free.pop() if self.free else (self.room.beside(), self.room.beside())
         trial = Trial(self.space, (near.kernel,), self._views((roots,)), rooms)
         few = trial.first(self.scouts)
         best = few.best_setting(near)
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
-        setting = ((best.width,), best.alpha)
-        scouted = few.errors(*setting)
-        if base is not None and not self.gain(scouted, base).may_win:
+        candidate = self._judged_in_turn(trial, few, recipe, (roots,), base)
+        if candidate.judges == ALL:
+            self._keep(_Kept(candidate, trial, rooms), base)
+        else:
             self.free.append(rooms)
-            return _Candidate(recipe, (roots,), (), scouted, scouted, few.error(*setting))
-        candidate = self._candidate(trial, recipe, (roots,), scouted)
-        self._keep(_Kept(candidate, trial, rooms), base)
         return candidate
 
     def _keep(self, new: _Kept, base: _Candidate | None) -> None:
@@ -341,20 +341,14 @@ class _Crossing:
         self.kept[one.form] = new
 
     def together(self, several: Sequence[_Candidate], trial: Trial, best: _Candidate) -> _Candidate:
-        """The kernels of several metrics in one machine, with the ridge that scouts find best.
-
-        Where scouts find that the best so far surely beats it, whole halves are not asked.
-        """
+        """The kernels of several metrics in one machine, with the ridge that scouts find best."""
         branches = tuple(branch for one in several for branch in one.recipe.branches)
         roots = tuple(pair for one in several for pair in one.roots)
         middle = float(np.prod([one.recipe.alpha for one in several]) ** (1.0 / len(several)))
         widths = tuple(branch.width for branch in branches)
         few = trial.first(self.scouts)
         alpha = few.best_alpha(widths, middle)
-        recipe, scouted = Recipe(branches, alpha), few.errors(widths, alpha)
-        if not self.gain(scouted, best).may_win:
-            return _Candidate(recipe, roots, (), scouted, scouted, few.error(widths, alpha))
-        return self._candidate(trial, recipe, roots, scouted)
+        return self._judged_in_turn(trial, few, Recipe(branches, alpha), roots, best)
 
     def settled(self, candidate: _Candidate, trial: Trial) -> tuple[_Candidate, Optimism]:
         """The same with the ridge, and of one metric the width, that whole halves find best."""
@@ -418,7 +412,7 @@ class _Crossing:
 
     def round(self, number: int, candidate: _Candidate, base: _Candidate) -> Round:
         """What a candidate is worth beside the plain machine."""
-        gain = self.gain(candidate.errors, base)  # of scouts, where there is no more
+        gain = self.gain(candidate.errors, base, candidate.judges)
         return Round(
             number,
             "+".join(candidate.kernels),
@@ -430,12 +424,34 @@ class _Crossing:
             gain.standard_error,
         )
 
-    def gain(self, errors: Array, base: _Candidate) -> Gain:
-        """By how much errors are below those of another, of scouts or of all rows."""
-        scouted = len(errors) < len(base.errors)
-        rows = self.scouts if scouted else len(self.halves[0])
-        w = np.concatenate([to_host(half.w[:rows]) for half in self.halves])
-        return Gain.of(errors, base.scouted if scouted else base.errors, w)
+    def gain(self, errors: Array, rival: _Candidate, judges: str = ALL) -> Gain:
+        """By how much the errors of some judges are below a rival's."""
+        rows = self.scouts if judges == SOME else len(self.halves[0])
+        # the first machine is of the first half, and judged by the other
+        weights = [to_host(half.w[:rows]) for half in self.halves[::-1]]
+        w = np.concatenate(weights[:1] if judges == HALF else weights)
+        return Gain.of(errors, (rival.scouted if judges == SOME else rival.errors)[: len(w)], w)
+
+    def _judged_in_turn(
+        self,
+        trial: Trial,
+        few: Trial,
+        recipe: Recipe,
+        roots: tuple[Roots, ...],
+        rival: _Candidate | None,
+    ) -> _Candidate:
+        """Judged by scouts, the rows of one half and all, while no rival surely beats it."""
+        widths, alpha = tuple(branch.width for branch in recipe.branches), recipe.alpha
+        scouted = few.errors(widths, alpha)
+        if rival is not None:
+            if not self.gain(scouted, rival, SOME).may_win:
+                error = few.error(widths, alpha)
+                return _Candidate(recipe, roots, (), scouted, scouted, error, SOME)
+            errors = trial.errors_of(0, widths, alpha)
+            if not self.gain(errors, rival, HALF).may_win:
+                error = float(np.average(errors, weights=to_host(trial.judges[0].w)))
+                return _Candidate(recipe, roots, (), scouted, errors, error, HALF)
+        return self._candidate(trial, recipe, roots, scouted)
 
     def _candidate(
         self, trial: Trial, recipe: Recipe, roots: tuple[Roots, ...], scouted: Array = NOTHING

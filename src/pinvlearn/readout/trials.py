@@ -159,8 +159,8 @@ class Trial:
     def _judge_by(self, views: Sequence[View]) -> None:
         self._views = views
         self.weights = np.concatenate([to_host(view.judges.w) for view in views])
-        self._machines: dict[tuple[tuple[float, ...], float], tuple[Machine, ...]] = {}
-        self._errors: dict[tuple[tuple[float, ...], float], Array] = {}
+        self._machines: dict[tuple[int, tuple[float, ...], float], Machine | None] = {}
+        self._errors: dict[tuple[int, tuple[float, ...], float], Array] = {}
 
     @property
     def judges(self) -> list[Sample]:
@@ -202,23 +202,35 @@ class Trial:
 
     def machines(self, widths: tuple[float, ...], alpha: float) -> tuple[Machine, ...]:
         """Those of all views; none where a kernel matrix has no factor."""
-        key = (widths, alpha)
+        found = [self._machine_of(i, widths, alpha) for i in range(len(self._views))]
+        some = tuple(machine for machine in found if machine is not None)
+        return some if len(some) == len(found) else ()
+
+    def _machine_of(self, number: int, widths: tuple[float, ...], alpha: float) -> Machine | None:
+        key = (number, widths, alpha)
         if key not in self._machines:
-            views = enumerate(self._views)
+            left_out = self._views[number].left_out
             try:
-                found = [self.machine(i, widths, alpha, view.left_out) for i, view in views]
+                self._machines[key] = self.machine(number, widths, alpha, left_out)
             except np.linalg.LinAlgError:
-                found = []
-            self._machines[key] = tuple(found)
+                self._machines[key] = None
         return self._machines[key]
 
     def errors(self, widths: tuple[float, ...], alpha: float) -> Array:
         """The loss of each row that judges; infinite where a kernel matrix has no factor."""
-        key = (widths, alpha)
+        parts = [self.errors_of(i, widths, alpha) for i in range(len(self._views))]
+        errors = np.concatenate(parts)
+        return errors if self.machines(widths, alpha) else np.full_like(errors, np.inf)
+
+    def errors_of(self, number: int, widths: tuple[float, ...], alpha: float) -> Array:
+        """The loss of each row that judges one of the views."""
+        key = (number, widths, alpha)
         if key not in self._errors:
-            machines = self.machines(widths, alpha)
-            parts = [to_host(self._losses(i, widths, of)) for i, of in enumerate(machines)]
-            self._errors[key] = np.concatenate(parts or [np.full(len(self.weights), np.inf)])
+            machine = self._machine_of(*key)
+            if machine is None:
+                self._errors[key] = np.full(len(self._views[number].judges), np.inf)
+            else:
+                self._errors[key] = to_host(self._losses(number, widths, machine))
         return self._errors[key]
 
     def _losses(self, number: int, widths: tuple[float, ...], machine: Machine) -> Array:
