@@ -1,6 +1,8 @@
 """Feature machines: what they learn, that a seed gives the same machine, and what they refuse."""
 
 import pickle
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ import pinvlearn
 from pinvlearn import FeatureMachineClassifier, FeatureMachineRegressor
 from pinvlearn.learners import feature_machine
 from pinvlearn.readout.losses import class_temperature
+from pinvlearn.readout.rounds import Optimism, learn
 
 
 @pytest.fixture
@@ -162,10 +165,33 @@ def test_probabilities_are_at_the_temperature_of_rows_left_out(ridge_of_two):
     X, _ = ridge_of_two
     y = (X[:, 2] + X[:, 5] > 0.0).astype(int) + (X[:, 2] > 1.0)
     model = FeatureMachineClassifier(max_rounds=1, decoding="argmax", random_state=0).fit(X, y)
-    assert model.optimism_.spread > 1.0
+    assert model.optimism_.spread > 1.0 == model.optimism_.temperature
     targets = np.where(y[:, None] == [0, 1, 2], 1.0, -1.0)
     best = class_temperature(targets, model.loo_predictions_, np.ones(len(y)))
     assert model.temperature_ == pytest.approx(best)
+
+
+def test_where_other_rows_fare_far_worse_they_say_how_sure_to_be(ridge_of_two, monkeypatch):
+    """The temperature is multiplied, and scores are no worse than theirs with half of the rows."""
+    X, _ = ridge_of_two
+    y = X[:, 2] + X[:, 5] > 0.0
+    found = []
+    for optimism in (Optimism(), Optimism(loss=9.0, temperature=4.0, most=0.6)):
+        told = partial(_learned_with, optimism)
+        monkeypatch.setattr("pinvlearn.learners.feature_machine.learn", told)
+        found.append(FeatureMachineClassifier(max_rounds=1, random_state=0).fit(X, y))
+    plain, allowing = found
+    assert allowing.temperature_ == pytest.approx(4.0 * plain.temperature_)
+    np.testing.assert_allclose(
+        allowing.decision_function(X), plain.decision_function(X), rtol=1e-12
+    )
+    assert (allowing.predict_set(X, 0.9) >= plain.predict_set(X, 0.9)).mean() > 0.9
+    expected = max(9.0 * plain.corrected_score_, -0.6)
+    assert allowing.corrected_score_ == pytest.approx(expected)
+
+
+def _learned_with(optimism, *arguments):
+    return replace(learn(*arguments), optimism=optimism)
 
 
 def test_a_seed_gives_the_same_bits(ridge_of_two):

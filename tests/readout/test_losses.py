@@ -6,6 +6,9 @@ import scipy.special
 import scipy.stats
 
 from pinvlearn.readout.losses import (
+    CLASSES,
+    LABELS,
+    NUMBERS,
     SUREST,
     class_loss,
     class_temperature,
@@ -125,6 +128,23 @@ def test_weights_count_as_copies():
     same = class_temperature(Y[copies], outputs[copies], np.ones(len(copies)))
     assert one == pytest.approx(same, rel=0.03)
     assert class_temperature(Y, outputs, 7.0 * w) == pytest.approx(one)
+
+
+@pytest.mark.parametrize(("judge", "labels"), [(CLASSES, False), (LABELS, True)])
+@pytest.mark.parametrize("k", [1, 3])
+def test_losses_at_a_temperature_that_is_given(judge, labels, k):
+    Y, outputs = drawn(3.0)
+    Y, outputs = Y[:, :k], outputs[:, :k]
+    own = judge.loss_at(Y, outputs, ONES, judge.spread(Y, outputs, ONES))
+    np.testing.assert_allclose(own, judge.loss(Y, outputs, ONES), rtol=1e-3, atol=1e-3)
+    if labels or k == 1:
+        expected = np.log1p(np.exp(-2.0 * Y * outputs / 0.7)).sum(axis=1)
+    else:
+        expected = -scipy.special.log_softmax(outputs / 0.7, axis=1)[Y > 0.0]
+    np.testing.assert_allclose(judge.loss_at(Y, outputs, ONES, 0.7), expected, rtol=1e-9)
+    np.testing.assert_array_equal(
+        NUMBERS.loss_at(Y, outputs, ONES, 0.7), squared_loss(Y, outputs, ONES)
+    )
 
 
 def test_labels_by_themselves():

@@ -161,6 +161,35 @@ class TestJudging:
         assert crossing.round(1, good, base).gain == pytest.approx(base.error - good.error)
 
 
+class TestOptimism:
+    """A metric of many columns of noise tells the classes of its own rows apart, and no others."""
+
+    near = Setting("rbf", 1.0, 0.1)
+
+    def of(self, d, decided):
+        space = replace(SPACE, widths=(1.0,), alphas=(0.1,), judge=CLASSES)
+        rng = np.random.default_rng(0)
+        Z = rng.standard_normal((120, d))
+        Y = np.where(decided(Z, rng), 1.0, -1.0)[:, None]
+        sample = Sample(Z, Y, np.ones(120))
+        halves = (sample.part(0, 60), sample.part(60, 120))
+        crossing = _Crossing(halves, space, 60)
+        metrics = [metric_of(half, None, self.near, space, 60) for half in halves]
+        roots = tuple(np.sqrt(np.diagonal(metric)) for metric in metrics)
+        candidate = crossing.walked("diagonal", (self.near,), roots, self.near)
+        return candidate, crossing._optimism(crossing.kept["diagonal"].trial, candidate)
+
+    def test_the_temperature_is_larger_where_that_surely_suits_other_rows(self):
+        candidate, found = self.of(300, lambda Z, rng: rng.random(len(Z)) < 0.5)
+        assert found.temperature == found.spread > 1.5
+        assert found.most == pytest.approx(candidate.error)
+
+    def test_else_it_is_that_of_rows_left_out(self):
+        _, found = self.of(8, lambda Z, rng: Z[:, 0] + rng.standard_normal(len(Z)) > 0.0)
+        assert found.spread > 1.0
+        assert found.temperature == 1.0
+
+
 def test_the_distances_of_the_best_of_each_form_are_kept():
     """The rooms of others are filled again, so that there are four of them at most."""
     sample = rotated(200)

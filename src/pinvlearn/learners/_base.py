@@ -212,6 +212,11 @@ class ReadoutEstimator(Followed, LedgerHolder):
         """Why leaving rows out is not that of a ridge on the units; None if it is."""
         return None
 
+    @property
+    def _widening(self) -> float:
+        """By how much rows left out say too little of how far others are off."""
+        return 1.0
+
     @memory_named()
     def _outputs(self, X: Matrix, method: str = "predict") -> Array:
         """map(X)·coef + intercept, in blocks, for a method of this name; shape (n, t)."""
@@ -291,7 +296,7 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         return class_schema(y, n_features, self._row_names, self._class_weight)
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
-        return class_attributes(readout, schema)
+        return class_attributes(readout, schema, self._widening)
 
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
@@ -424,11 +429,6 @@ class ReadoutRegressor(RegressorMixin, IntervalPredictor, ReadoutEstimator):
 
     def _attributes_of(self, readout: Readout, schema: Schema) -> dict[str, Any]:
         return number_attributes(readout, schema, self._widening)
-
-    @property
-    def _widening(self) -> float:
-        """By how much rows left out say too little of how far others are off."""
-        return 1.0
 
     def predict(self, X: Matrix) -> Array:
         """Predict targets.

@@ -214,8 +214,8 @@ def score_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     return found | {"corrected_accuracy_": right + gains.decided}
 
 
-def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
-    """What follows from a classifier's solution."""
+def class_attributes(readout: Readout, schema: Schema, widening: float) -> dict[str, Any]:
+    """What follows from a classifier's solution, its temperature multiplied by `widening`."""
     found: dict[str, Any] = {"coef_": readout.coef.T, "intercept_": readout.intercept}
     found["decoding_"] = "argmax" if readout.fitted is None else "features"
     if readout.links is not None:
@@ -228,11 +228,12 @@ def class_attributes(readout: Readout, schema: Schema) -> dict[str, Any]:
     outputs, errors, targets = readout.leave_one_out, readout.leave_one_out_error, readout.targets
     if outputs is not None and errors is not None and targets is not None:
         decoding = readout.decoding
-        found["temperature_"] = (
+        temperature = (
             temperature_of(schema, targets, outputs, readout.weights)
             if decoding is None
             else decoding.temperature
         )
+        found["temperature_"] = temperature * widening
         if schema.task == "classes":
             chances = probabilities(outputs / found["temperature_"], schema)
             found["loo_chances"] = np.sort(_counted(chances[both(targets) > 0.0], readout.weights))

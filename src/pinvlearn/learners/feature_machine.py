@@ -98,9 +98,8 @@ MORE = """
         Number of centres.
     optimism_ : Optimism
         How much worse than leave-one-out said rows fared, in the rounds, that did not make the
-        metric: intervals are widened by it, and `corrected_score_` and `corrected_accuracy_` allow
-        for it.  Probabilities are at the temperature of rows left out, and no surer than others
-        show [measured on eight tables].
+        metric: intervals are widened by it, so is the temperature where that surely suits these
+        rows, and `corrected_score_` and `corrected_accuracy_` allow for it.
     budget_ : Budget
         How many rows each part of the work took.
     inputs_ : transformer or None
@@ -357,7 +356,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         found = super()._solution_of(readout, schema, notes)
         optimism = self.optimism_
         if self.loo_scoring in ("log_loss", "mse") and "corrected_score_" in found:
-            found["corrected_score_"] *= optimism.loss  # minus a loss
+            score = found["corrected_score_"]  # minus a loss
+            most = -optimism.most if self.loo_scoring == "log_loss" else -np.inf
+            found["corrected_score_"] = max(score * optimism.loss, min(score, most))
         elif self.loo_scoring in ("accuracy", "balanced_accuracy") and "corrected_score_" in found:
             found["corrected_score_"] -= optimism.wrong
         if "corrected_accuracy_" in found:
@@ -643,6 +644,10 @@ class FeatureMachineClassifier(ReadoutClassifier, FeatureMachine):
     @property
     def _mixes_inputs(self) -> bool:
         return True
+
+    @property
+    def _widening(self) -> float:
+        return float(self.optimism_.temperature)
 
     def _chose_alpha(self, readout: Readout) -> bool:
         """By trials before the last fit, which has one."""

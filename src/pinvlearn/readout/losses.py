@@ -56,16 +56,25 @@ class Judge:
     spread : callable
         (targets, outputs, weights) → the root mean square error, or the temperature that suits the
         outputs: what intervals and probabilities are scaled by.
+    loss_at : callable
+        (targets, outputs, weights, spread) → the loss of each row where the spread is not that of
+        these outputs, but given.
     """
 
     loss: Callable[[Array, Array, Array], Array]
     spread: Callable[[Array, Array, Array], float]
+    loss_at: Callable[[Array, Array, Array, float], Array]
 
 
 def squared_loss(Y: Array, outputs: Array, weights: Array) -> Array:
     """Squared error, summed over targets."""
     loss: Array = np.square(Y - outputs).sum(axis=1)
     return loss
+
+
+def squared_loss_at(Y: Array, outputs: Array, weights: Array, spread: float) -> Array:
+    """The same, which no spread changes."""
+    return squared_loss(Y, outputs, weights)
 
 
 def root_mean_square(Y: Array, outputs: Array, weights: Array) -> float:
@@ -260,6 +269,18 @@ def label_temperature(Y: Array, outputs: Array, weights: Array) -> float:
     return _temperature(Y, outputs, weights, labels=True)
 
 
+def class_loss_at(Y: Array, outputs: Array, weights: Array, temperature: float) -> Array:
+    """-log p of the right class at a given temperature."""
+    gaps = gaps_of(Y, outputs.T[:, None], weights, labels=False)
+    return gaps.at(np.array([1.0 / temperature])).loss[0]
+
+
+def label_loss_at(Y: Array, outputs: Array, weights: Array, temperature: float) -> Array:
+    """-log p of each label by itself at a given temperature, summed over labels."""
+    gaps = gaps_of(Y, outputs.T[:, None], weights, labels=True)
+    return gaps.at(np.array([1.0 / temperature])).loss[0]
+
+
 def _loss(Y: Array, outputs: Array, weights: Array, *, labels: bool) -> Array:
     # of the least loss, a scale that is off by a part in 2,500 is off by the square of that
     return _fitted(Y, outputs, weights, labels=labels, steps=1)[1].loss[0]
@@ -293,6 +314,6 @@ def step_from(scale: Array, slope: Array, curvature: Array) -> Array:
     return np.clip(step, -0.5 * scale, 0.5 * scale)
 
 
-NUMBERS = Judge(squared_loss, root_mean_square)
-CLASSES = Judge(class_loss, class_temperature)
-LABELS = Judge(label_loss, label_temperature)
+NUMBERS = Judge(squared_loss, root_mean_square, squared_loss_at)
+CLASSES = Judge(class_loss, class_temperature, class_loss_at)
+LABELS = Judge(label_loss, label_temperature, label_loss_at)

@@ -137,11 +137,17 @@ class Optimism:
         How much larger their mean loss is, as a factor of at least 1.
     wrong : float
         How much larger the share of rows is that are decided wrongly; at least 0.
+    temperature : float
+        By how much a larger temperature suits them, as a factor; 1 unless it surely does.
+    most : float
+        Their mean loss by machines of half of the rows, which more rows do not make larger.
     """
 
     spread: float = 1.0
     loss: float = 1.0
     wrong: float = 0.0
+    temperature: float = 1.0
+    most: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,17 +387,25 @@ class _Crossing:
 
     def _optimism(self, trial: Trial, chosen: _Candidate) -> Optimism:
         """By the machines of both halves, at their size: rows left out, and the other half's."""
-        widths, measured = chosen.widths, []
+        widths, judge, measured = chosen.widths, self.space.judge, []
+        # losses at the temperature of rows left out, and at their own
+        trusting, honest = list[Array](), list[Array]()
         for number, (own, others) in enumerate((self.halves, self.halves[::-1])):
             machine = trial.machine(number, widths, chosen.recipe.alpha, len(own))
             outputs = trial.outputs(number, widths, machine)
             inside, outside = self._judged(own, machine.left_out), self._judged(others, outputs)
             measured.append((inside, outside))
-        (spread, loss, wrong), (wider, dearer, worse) = np.mean(measured, axis=0)
+            for losses, (spread, *_) in ((trusting, inside), (honest, outside)):
+                losses.append(to_host(judge.loss_at(others.Y, outputs, others.w, spread)))
+        (spread, loss, wrong), (wider, dearer, worse) = np.mean(measured, axis=0).tolist()
+        gain = Gain.of(np.concatenate(honest), np.concatenate(trusting), trial.weights)
+        wider = max(1.0, wider / spread) if spread > 0.0 else 1.0
         return Optimism(
-            max(1.0, wider / spread) if spread > 0.0 else 1.0,
+            wider,
             max(1.0, dearer / loss) if loss > 0.0 else 1.0,
             max(0.0, worse - wrong),
+            wider if gain.is_sure else 1.0,
+            dearer,
         )
 
     def _judged(self, rows: Sample, outputs: Array) -> tuple[float, float, float]:
