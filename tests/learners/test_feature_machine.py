@@ -502,6 +502,32 @@ def test_rows_beyond_the_work_are_predicted_or_share_centres(rng, monkeypatch, a
     assert (one.n_kernels_, one.budget_.rows) == (50, 300)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pivots_take_as_many_rows_as_memory_is_meant_for_and_predict_the_others(
+    rng, monkeypatch, weighted
+):
+    """Rows of weight 0 are among the others, and count for nothing."""
+    X = rng.standard_normal((300, 2))
+    y = np.sin(3.0 * X[:, 0]) > 0.0
+    w = np.where(np.arange(300) < 20, 0.0, 1.0) if weighted else None
+    monkeypatch.setattr("pinvlearn.readout.budget.MOST_VALUES", 120 * 40)
+    options = {"max_rounds": 0, "kernel": "rbf", "alpha": 1e-2, "max_kernels": 60}
+    model = FeatureMachineClassifier(**options, n_kernels=40, decoding="argmax", random_state=0)
+    model.fit(X, y, sample_weight=w)
+    assert (model.n_kernels_, model.budget_.rows) == (40, 120)
+    assert "the last fit is to 120" in " ".join(model.report_.notes)
+    outputs = model.decision_function(X)
+    same = np.isclose(outputs, model.loo_predictions_, rtol=1e-9)
+    assert same.sum() == 180
+    if weighted:
+        assert same[:20].all()
+    assert np.isfinite(model.loo_error_).all()
+    assert np.mean((model.loo_predictions_ > 0.0) == y) > 0.9
+    targets = np.where(y, 1.0, -1.0)[~same, None]  # by the rows of the fit alone
+    best = class_temperature(targets, model.loo_predictions_[~same, None], np.ones(120))
+    assert model.temperature_ == pytest.approx(best)
+
+
 def test_blocks_that_cannot_be_read_again_and_bad_ones(rng):
     X, y = table(rng, 120)
     model = FeatureMachineClassifier(max_rounds=0, random_state=0)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from pinvlearn.readout.budget import COMPARED, SHARES, Budget, budget_for, metric_rows
+from pinvlearn.readout.budget import (
+    COMPARED,
+    MOST_VALUES,
+    SHARES,
+    Budget,
+    budget_for,
+    metric_rows,
+    rows_kept,
+)
 
 USUAL = {"max_work": 3.2e12, "max_centers": 16_000}
 
@@ -24,16 +32,33 @@ def test_sixteen_thousand_rows_are_all_centres():
     assert (few.centers, few.alone) == (4000, 4000)
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("n", [16_001, 20_000, 100_000, 1_000_000])
-def test_of_more_rows_some_are_centres_within_the_work(n):
-    found = budget_for(n, 20, 2, **USUAL)
+def test_of_more_rows_some_are_centres_within_the_work(n, kept):
+    found = budget_for(n, 20, 2, **USUAL, kept=kept)
     work = SHARES["centers"] * USUAL["max_work"]
     compared = 1.0 + 2.0 / COMPARED**3
     assert 100 < found.centers < found.alone < 16_000
-    assert 3.0 * n * found.centers**2 * compared <= work
-    assert 3.0 * n * (found.centers + 1) * (found.centers + 21) * compared > work
+
+    def flops(p):
+        return 3.0 * p * ((rows_kept(n, p, 16_000) if kept else n) * p + n * 20)
+
+    assert flops(found.centers) * compared <= work < flops(found.centers + 1) * compared
     assert 2.0 / 3.0 * found.alone**3 * compared <= work
-    assert found.rows == n
+    assert found.rows == (rows_kept(n, found.centers, 16_000) if kept else n)
+
+
+def test_what_is_kept_of_rows_and_pivots_does_not_grow_with_the_rows():
+    found = [budget_for(n, 20, 2, **USUAL) for n in (50_000, 100_000, 10**6, 10**7)]
+    assert [one.rows == n for one, n in zip(found, (50_000, 100_000), strict=False)] == [
+        True,
+        False,
+    ]
+    assert all(one.rows * one.centers <= MOST_VALUES for one in found)
+    assert all(one.rows > one.centers for one in found)
+    more = budget_for(10**6, 20, 2, max_work=3.2e12, max_centers=32_000)
+    assert MOST_VALUES < more.rows * more.centers <= 32_000**2
+    assert rows_kept(10**6, 10**5, 16_000) == 10**5  # all centres are rows of the fit
 
 
 def test_one_row_more_than_can_be_centres_costs_few_of_them():

@@ -56,9 +56,10 @@ from pinvlearn.learners._state import forget_fit, unchanged_on_failure
 from pinvlearn.learners._targets import DECODINGS, Targets, coded
 from pinvlearn.learners.tabular_inputs import TabularInputs
 from pinvlearn.linalg.kernel import Pivots
-from pinvlearn.readout.budget import COMPARED, Budget, budget_for, metric_rows
+from pinvlearn.readout.budget import COMPARED, Budget, budget_for, metric_rows, rows_kept
 from pinvlearn.readout.centers import fewer_rows_do_better
-from pinvlearn.readout.kernel import KernelTask, solve_part
+from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.kernel import KernelTask, solve_part, with_others
 from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS, Judge
 from pinvlearn.readout.machines import Sample
 from pinvlearn.readout.pivots import solve_pivots
@@ -136,13 +137,13 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     n_kernels : "auto" or int, default="auto"
         Centres of the last fit: all rows where `max_kernels` and `max_work` allow it.  Where they
         do not, it is either as many rows as can all be centres, with the other rows predicted, or
-        fewer centres for all rows, the pivots of a randomly pivoted Cholesky factorisation:
+        fewer centres for more rows, the pivots of a randomly pivoted Cholesky factorisation:
         whichever leave-one-out finds better at a third of both sizes.  A number is that of
         pivots.""",
         "max_kernels": """
     max_kernels : int, default=16000
-        Centres at most for "auto".  Memory is 8·n_kernels² bytes, 2 GB for 16,000, or
-        16·n_samples·n_kernels for pivots.""",
+        Centres at most for "auto".  Memory is 8·n_kernels² bytes, 2 GB for 16,000.  So it is about
+        for pivots, once or twice: rows that would need more are predicted.""",
         "max_work": """
     max_work : float, default=3.2e12
         Flops of the whole fit, about: counted and not timed, so that a seed gives the same machine
@@ -268,7 +269,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         matrix: MetricMatrix,
         Y: Array,
         weights: Array | None,
-        alpha: float,
+        alpha: Alpha,
         score: Scoring | None,
         streams: list[np.random.Generator],
     ) -> KernelTask:
@@ -284,7 +285,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         self, sample: Sample, alpha: float, judge: Judge, streams: list[np.random.Generator]
     ) -> bool:
         """Whether fewer rows do better than fewer centres, as a part of both tells."""
-        part = sample.part(0, len(sample) // COMPARED)
+        part = sample.part(0, self.budget_.rows // COMPARED)
         matrix = MetricMatrix(MetricColumns.around(self.parts_, part.Z))
         task = self._task(matrix, part.Y, part.w, alpha, Scoring(squared_error_score), streams)
         rows, centers = self.budget_.alone // COMPARED, self.budget_.centers // COMPARED
@@ -295,14 +296,31 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     ) -> tuple[MetricColumns, Array | None, Readout]:
         """The kernel columns used, what they are multiplied by, and the solution on them."""
         budget = self.budget_
-        if budget.centers < budget.rows:
+        if budget.centers < budget.rows == len(order):
             machine = solve_pivots(task, budget.centers, "rpcholesky")
             return task.K.around(machine.pivots), machine.W, machine.readout
+        if budget.centers < budget.rows:
+            return self._solved_by_some(task, np.sort(order[: budget.rows]))
         check_kernel_memory(budget.rows, DOUBLE, task.Y)
         inside = np.sort(order[: budget.rows])
         columns = task.K.around(inside)
         K = replace(task, K=MetricMatrix(columns), Y=task.Y[inside]).whole()
         return columns, None, solve_part(K, lambda rows: task.K(rows, inside), inside, task)
+
+    def _solved_by_some(
+        self, task: KernelTask, inside: IntArray
+    ) -> tuple[MetricColumns, Array, Readout]:
+        """The same with pivots of some of the rows; the others are predicted."""
+        w: Array = np.zeros(task.n, like=home(task.Y))
+        w[inside] = 1.0 if task.weights is None else task.weights[inside]
+        own, streams = MetricMatrix(task.K.around(inside)), list(task.streams)
+        part = self._task(own, task.Y[inside], w[inside], task.alpha, task.score, streams)
+        machine = solve_pivots(part, self.budget_.centers, "rpcholesky")
+        columns = own.around(machine.pivots)
+        coef = machine.W @ machine.readout.coef
+        across = partial(task.K, columns=inside[machine.pivots])
+        found = with_others(machine.readout, coef, across, inside, task.Y, w)
+        return columns, machine.W, found
 
     def _space(self, task: str, unit: float) -> Space:
         """What may be chosen, by the parameters; ridges are relative to the mean weight."""
@@ -333,7 +351,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         """Whether outputs of classes are decoded where that predicts rows better."""
         return self.loo_scoring is not None and getattr(self, "decoding", "argmax") != "argmax"
 
-    def _budget(self, n: int, d: int, t: int) -> Budget:
+    def _budget(self, n: int, d: int, t: int, *, kept: bool = True) -> Budget:
         most = check_size("max_kernels", self.max_kernels)
         budget = budget_for(
             n,
@@ -341,6 +359,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             t,
             max_work=check_positive("max_work", self.max_work),
             max_centers=most,
+            kept=kept,
         )
         if isinstance(self.n_kernels, str):
             if self.n_kernels != "auto":
@@ -348,7 +367,9 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
                     f'n_kernels={self.n_kernels!r}: give an integer of at least 1, or "auto".'
                 )
             return budget
-        return replace(budget, centers=min(check_size("n_kernels", self.n_kernels), n), alone=0)
+        centers = min(check_size("n_kernels", self.n_kernels), n)
+        rows = rows_kept(n, centers, most) if kept and centers < n else n
+        return replace(budget, centers=centers, rows=rows, alone=0)
 
     def _solution_of(
         self, readout: Readout, schema: Schema, notes: tuple[str, ...]
@@ -444,7 +465,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         plan = Plan(Inputs(Z.shape[1]), schema, Gram, check, class_weight, type(self).__name__)
         seed_stream, order_stream, pivot_stream = generator(self.random_state).spawn(3)
         t = schema.n_targets if schema.task == "targets" else len(np.unique(y))
-        budget = self._budget(n, Z.shape[1], max(t, 1))
+        budget = self._budget(n, Z.shape[1], max(t, 1), kept=False)
         count = max(budget.search, 2 * budget.half, budget.metric, budget.centers)
         seed = int(seed_stream.integers(2**62))
         X, y, weights = sample_of_blocks(plan, each, min(count, int(self.max_kernels)), n, seed)
@@ -583,10 +604,15 @@ def _check_rounds(value: Any) -> int:
 
 
 def _sizes_in_words(budget: Budget, n: int) -> str:
+    last = ""
+    if budget.rows < n:
+        alone = budget.centers == budget.rows
+        last = (
+            ", to which alone the last fit is" if alone else f"; the last fit is to {budget.rows}"
+        )
     return (
         f"of {n} rows, {budget.search} chose the kernel, {2 * budget.half} judged metrics, "
-        f"{budget.metric} made the metric and {budget.centers} are centres"
-        + (", to which alone the last fit is" if budget.centers == budget.rows < n else "")
+        f"{budget.metric} made the metric and {budget.centers} are centres{last}"
     )
 
 

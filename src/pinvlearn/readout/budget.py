@@ -33,6 +33,10 @@ GRADIENT_ROWS, FEWEST_GRADIENTS = 1000, 125
 """Rows whose gradients are taken: fewer where they would be more than half of the work, and half
 of that where each has several, which gives more gradients still."""
 
+MOST_VALUES = 2**28
+"""Kernel values that are kept of rows and pivots, 2 GiB, unless more are allowed of centres: of
+many rows as many take part as that leaves for the centres that the work allows."""
+
 COMPARED = 3
 """Fewer rows and fewer centres are compared at one in so many of both, a part of the work each."""
 
@@ -47,7 +51,7 @@ EIGEN = 10.0
 class Budget:
     """Rows by which kernels are searched, of each half, whose gradients are taken, of which the
     metric is made, which are centres, and of the last fit; and whether metrics of all directions
-    are affordable.
+    are affordable.  Rows that are not of the last fit are predicted by it.
 
     Where not all rows can be centres, `alone` are as many rows as can all be centres of a fit to
     themselves, for the same work as `centers` for all rows; else it is 0.
@@ -63,8 +67,13 @@ class Budget:
     full: bool
 
 
-def budget_for(n: int, d: int, t: int, *, max_work: float, max_centers: int) -> Budget:
-    """The most rows that n rows of d columns and t targets allow within so many flops."""
+def budget_for(
+    n: int, d: int, t: int, *, max_work: float, max_centers: int, kept: bool = True
+) -> Budget:
+    """The most rows that n rows of d columns and t targets allow within so many flops.
+
+    `kept` says whether kernel values of rows and pivots are; else all rows take part.
+    """
     work = {name: share * max_work for name, share in SHARES.items()}
 
     def search(m: int) -> float:
@@ -86,21 +95,30 @@ def budget_for(n: int, d: int, t: int, *, max_work: float, max_centers: int) -> 
     def alone(m: int) -> float:
         return _left_out(m) + 3.0 * m * m * d
 
+    def rows(p: int) -> int:
+        return rows_kept(n, p, max_centers) if kept else n
+
     def centers(p: int) -> float:
-        return 3.0 * n * p * p + 3.0 * n * p * d
+        return 3.0 * rows(p) * p * p + 3.0 * n * p * d
 
     every = n <= max_centers and alone(n) <= work["centers"]
     rest = work["centers"] / (1.0 + 2.0 / COMPARED**3)
+    most = n if every else _most(centers, rest, min(max_centers, n - 1))
     return Budget(
         search=_most(search, work["search"], n),
         half=half,
         gradients=gradients if t == 1 else max(gradients // 2, FEWEST_GRADIENTS),
         metric=metric_rows(1, n, d, t, gradients, max_work),
-        centers=n if every else _most(centers, rest, min(max_centers, n - 1)),
-        rows=n,
+        centers=most,
+        rows=n if every else rows(most),
         alone=0 if every else _most(alone, rest, min(max_centers, n - 1)),
         full=METRICS * EIGEN * d**3 <= work["halves"],
     )
+
+
+def rows_kept(n: int, centers: int, max_centers: int) -> int:
+    """Rows of a fit with so many pivots, whose kernel values are kept."""
+    return min(n, max(max(MOST_VALUES, max_centers**2) // centers, centers))
 
 
 def metric_rows(steps: int, n: int, d: int, t: int, gradients: int, max_work: float) -> int:

@@ -1,4 +1,4 @@
-"""Where not all rows can be centres: fewer centres for all of them, or fewer rows, all centres.
+"""Where not all rows can be centres: fewer centres for more of them, or fewer rows, all centres.
 
 For the work that the machine of m rows and their own m kernel columns takes, n > m rows can have
 p < m pivots.  Which predicts better depends on the rows: on how fast the spectrum of their kernel

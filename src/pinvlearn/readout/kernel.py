@@ -193,7 +193,36 @@ def _solve_part(
     asked: _Asked,
 ) -> Readout:
     readout = _solve(K, Y[inside], weights[inside], asked)
-    coef, intercept = readout.coef, readout.intercept
+    return with_others(readout, readout.coef, across, inside, Y, weights)
+
+
+def with_others(
+    readout: Readout,
+    coef: Array,
+    across: Callable[[IntArray], Array],
+    inside: IntArray,
+    Y: Array,
+    weights: Array,
+) -> Readout:
+    """The solution for some rows, with what it predicts for the others.
+
+    Parameters
+    ----------
+    readout : Readout
+        Of the rows inside.
+    coef : array of shape (m, t)
+        Coefficients of kernel columns.
+    across : callable
+        Those columns of some other rows.
+    inside : array
+        The numbers of the rows of the solution, rising.
+    Y, weights : arrays of shapes (n, t) and (n,)
+        Of all rows; others have no weight.
+
+    Returns
+    -------
+    What every row is predicted by machines that have not seen it.
+    """
     readout = replace(readout, targets=Y, weights=weights)
     if readout.leave_one_out is None or readout.leave_one_out_error is None:
         return readout
@@ -204,8 +233,8 @@ def _solve_part(
     for tile in slices(0, len(outside), TILE):
         rows = outside[tile]
         values = across(rows)
-        predictions[rows] = values @ coef + intercept
-        smallest = 4.0 * EPS * (np.abs(values) @ np.abs(coef) + np.abs(intercept))
+        predictions[rows] = values @ coef + readout.intercept
+        smallest = 4.0 * EPS * (np.abs(values) @ np.abs(coef) + np.abs(readout.intercept))
         errors[rows] = readout.first_error * spread + smallest
     readout = replace(readout, leave_one_out=predictions, leave_one_out_error=errors)
     return with_uncertainty(readout)
