@@ -479,6 +479,9 @@ def test_one_name_for_two_columns() -> None:
     assert "several columns called 'a'" in fails(1, "fit", "rows.npz")
     Path("rows.csv").write_text("a,a ,y\n1,2,0\n2,1,1\n")
     assert "several columns called 'a'" in fails(1, "fit", "rows.csv", "--target", "y")
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 2, names=["a", "a"]), "a.parquet")
+    assert "several columns called 'a'" in fails(1, "fit", "a.parquet", "--target", "a")
+    assert "several columns called 'a'" in fails(1, "svd", "a.parquet")
 
 
 def test_infinity_is_named() -> None:
@@ -609,3 +612,19 @@ def test_texts_that_parquet_files_do_not_mark_as_such(table) -> None:
     assert "not seen" not in said.stderr
     assert said.stdout == ok("predict", "model.skops", "bytes.parquet").stdout
     assert "nº 7," in said.stdout
+
+
+def test_lists_and_bytes_of_parquet_are_taken_as_texts_where_they_are_asked_for() -> None:
+    a = np.linspace(-1.0, 1.0, 40)
+    lists = pa.array([[1, 2] if x > 0 else [3] for x in a])
+    raw = pa.array([b"\xff1" if x > 0 else b"\xff0" for x in a])
+    pq.write_table(pa.table({"a": a, "of": lists, "raw": raw}), "rows.parquet")
+    assert "left out, as they hold no numbers: of, raw" in ok("svd", "rows.parquet").stderr
+    linear = ("--model", "linear", "--force")
+    said = ok("fit", "rows.parquet", "--target", "raw", "--categorical", "of", *linear).stderr
+    assert "of (2 levels)" in said
+    assert "[1 2]" in ok("predict", "model.skops", "rows.parquet", "--id", "of").stdout
+    ids = ("--model", "completion", "--row", "of", "--col", "raw", "--value", "a", "--force")
+    ok("fit", "rows.parquet", *ids)
+    said = fails(1, "impute", "rows.parquet", "--categorical", "of")
+    assert "column 'of' holds several values in each cell" in said

@@ -93,15 +93,19 @@ def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
         raise UserError(
             f"{where.name} could not be read as {where.suffix[1:]}: {why_unreadable(error)}"
         ) from error
-    names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
-    if names.has_duplicates:
-        twice = names[names.duplicated()][0]
-        raise UserError(f"{where.name} has several columns called {twice!r}. Rename all but one.")
+    check_names(data.X.columns if isinstance(data.X, pd.DataFrame) else (), where.name)
     if data.X.shape[0] == 0 and not empty:
         raise no_rows(where.name)
     if where.reading.missing and where.suffix not in (".csv", ".tsv"):  # read so already
         data = _without(data, Marks.of(where.reading.missing))
     return replace(data, source=where)
+
+
+def check_names(names: Iterable[str], file: str) -> None:
+    """Refuse a table that has several columns of one name."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise UserError(f"{file} has several columns called {twice!r}. Rename all but one.")
 
 
 def why_unreadable(error: Exception) -> str:
@@ -273,7 +277,9 @@ def parquet_frame(where: Source) -> pd.DataFrame:
 
     Integers beside gaps stay integers: as floats large ones would lose digits.
     """
-    table = pq.read_table(where.opened())
+    with pq.ParquetFile(where.opened()) as file:  # read_table stumbles over columns of one name
+        table = file.read()
+    check_names(table.column_names, where.name)
     for at, field in enumerate(table.schema):  # some programs do not mark texts as such
         if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
             with suppress(pa.ArrowInvalid):  # other bytes stay what they are
@@ -285,7 +291,7 @@ def parquet_frame(where: Source) -> pd.DataFrame:
         if pa.types.is_integer(kind.type) and column.null_count and kind.name in frame:
             own = pd.UInt64Dtype() if pa.types.is_uint64(kind.type) else pd.Int64Dtype()
             frame[kind.name] = column.to_pandas(types_mapper=lambda _, own=own: own).array
-    for name in frame.columns if frame.columns.is_unique else ():
+    for name in frame.columns:
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
         if isinstance(frame[name].dtype, pd.BooleanDtype):  # beside gaps a category, as in text

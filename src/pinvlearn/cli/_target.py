@@ -220,7 +220,8 @@ def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
     """Text without blanks around it, and whole numbers without a point."""
     if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
         return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
-    return np.char.strip(y.astype(str).to_numpy().astype(str))
+    texts = y.map(str) if y.dtype == object else y.astype(str)  # this decodes bytes, or fails
+    return np.char.strip(texts.to_numpy().astype(str))
 
 
 def as_quantities(y: pd.Series, decimal: str = ".") -> np.ndarray[Any, Any]:
