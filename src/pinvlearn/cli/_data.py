@@ -328,7 +328,7 @@ def _read_npz(where: Source, note: Note) -> Data:
     if not is_zipfile(opened):  # NumPy stumbles twice, the second time on stderr
         raise UserError(f"{where.name} could not be read as npz. {CHECK}")
     with np.load(opened, allow_pickle=False) as file:
-        parts = {name: _as_texts(file[name]) for name in file.files}
+        parts = {name: _plain(file[name]) for name in file.files}
     if "is_test" in parts:
         note(f"{where.path.name} marks test rows (is_test); all rows are used")
     if "sample_weight" in parts:
@@ -347,7 +347,7 @@ def _read_npz(where: Source, note: Note) -> Data:
     if "X_data" in parts:
         X = csr_from_parts(parts, "X")
     elif "X" in parts:
-        X = _named(parts)
+        X = _named(parts, where.name)
     else:
         raise UserError(
             f"{where.name} holds {listed(parts)}; it must hold X (rows × columns), or the parts "
@@ -356,9 +356,16 @@ def _read_npz(where: Source, note: Note) -> Data:
     return Data(X, _one_for_each(y, X, where.name))
 
 
-def _as_texts(array: Any) -> Any:
-    """Texts that are stored as bytes as such: Python would write the name b"a" as "b'a'"."""
-    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+def _plain(array: Any) -> Any:
+    """An array as other files bring it: in this machine's order of bytes, which pandas needs.
+
+    Durations are seconds, and bytes are texts: Python would write the name b"a" as "b'a'".
+    """
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8")
+    if array.dtype.kind == "m":
+        return array / np.timedelta64(1, "s")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _one_for_each(y: Any, X: Any, name: str) -> Any:
@@ -379,7 +386,7 @@ def _one_for_each(y: Any, X: Any, name: str) -> Any:
     return y if y is None or sparse.issparse(y) else y.reshape(-1)
 
 
-def _named(parts: dict[str, Any]) -> pd.DataFrame:
+def _named(parts: dict[str, Any], file: str) -> pd.DataFrame:
     """A dense ``X`` as a table, with names and categories where the file has them."""
     X = parts["X"]
     if X.ndim != 2 or X.dtype.kind == "c":
@@ -387,10 +394,26 @@ def _named(parts: dict[str, Any]) -> pd.DataFrame:
             f"X has shape {X.shape} and dtype {X.dtype}; real numbers of shape (rows, columns) are "
             "needed."
         )
-    names = parts.get("feature_names", [f"x{j}" for j in range(X.shape[1])])
+    names = parts.get("feature_names", np.array([f"x{j}" for j in range(X.shape[1])]))
+    marks = parts.get("categorical", np.zeros(X.shape[1]))
+    categorical = np.flatnonzero(marks)
+    values = parts.get("category_values", np.array([None] * len(categorical)))
+    for part, array, count in (
+        ("feature_names", names, X.shape[1]),
+        ("categorical", marks, X.shape[1]),
+        ("category_values", values, len(categorical)),
+    ):
+        if array.shape != (count,):
+            raise UserError(
+                f"{file} holds {part} of shape {array.shape}; X has {X.shape[1]} columns, "
+                f"{len(categorical)} of them categorical, and {count} are needed."
+            )
+    if len(categorical) and X.dtype.kind not in "iufb":
+        raise UserError(
+            f"{file} marks columns as categorical, and X holds {X.dtype}, not their numbers. Leave "
+            "the marks out where X holds texts."
+        )
     frame = pd.DataFrame(X, columns=[str(name) for name in names])
-    categorical = np.flatnonzero(parts.get("categorical", []))
-    values = parts.get("category_values", [None] * len(categorical))
     for j, text in zip(categorical, values, strict=True):
         frame.isetitem(j, _categories_of(X[:, j], text, frame.columns[j]))
     return frame

@@ -113,7 +113,8 @@ def split_target(
         X, y = data.X.drop(columns=target), data.X[target]
     if X.shape[1] == 0:
         raise UserError(
-            f"the target {target!r} is the only column; there is nothing to learn from."
+            f"the target {target or OWN_TARGET!r} is the only column; there is nothing to learn "
+            "from."
         )
     known_rows = y.notna().to_numpy()
     if not known_rows.all():
