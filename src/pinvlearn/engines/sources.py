@@ -46,7 +46,8 @@ class ParquetBlocks(Sequence[Block]):
     target : str or list of str
         The column to learn, or several for many targets.
     features : list of str, optional
-        The columns to learn from, in this order; None takes all others of the first file.
+        The columns to learn from, in this order; None takes all others of the first file but the
+        index of a frame, which pandas stores as a column.
     sample_weight : str, optional
         The column with the weights of the rows.
 
@@ -70,7 +71,9 @@ class ParquetBlocks(Sequence[Block]):
 
     def __post_init__(self) -> None:
         schema = self._file(self._files[0]).schema_arrow
-        _set_columns(self, schema.names, self._files[0])
+        index = (schema.pandas_metadata or {}).get("index_columns", ())  # a range is no column
+        stored = [name for name in schema.names if name in index]
+        _set_columns(self, schema.names, self._files[0], stored)
         _ = self._groups  # read here what can be read here: errors come before the work
 
     @cached_property
@@ -396,18 +399,19 @@ def _mapped(path: str | PathLike[str]) -> Array:
 
 
 def _names(columns: str | list[str] | None) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns or [])
+    return [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
 
 
 def _columns(source: Any) -> list[str]:
     return [*source.features, *_names(source.target), *_names(source.sample_weight)]
 
 
-def _set_columns(source: Any, names: list[str], path: str) -> None:
+def _set_columns(source: Any, names: list[str], path: str, index: Sequence[str] = ()) -> None:
     """All other columns are the features, where the user named none."""
-    if source.features is None:
-        others = {*_names(source.target), *_names(source.sample_weight)}
-        object.__setattr__(source, "features", [name for name in names if name not in others])
+    others = {*_names(source.target), *_names(source.sample_weight), *index}
+    given = source.features
+    features = [name for name in names if name not in others] if given is None else _names(given)
+    object.__setattr__(source, "features", features)
     if not source.features:
         raise ValueError(f"{path} has no columns to learn from: {', '.join(names)}.")
     _check_columns(source, names, path)
@@ -467,11 +471,17 @@ def column_values(table: Any, name: str, path: str) -> Any:
     column = table[name]
     if column.null_count:
         raise _without_value(path, column.null_count, name)
-    if hasattr(column.type, "value_type"):  # categories, kept as codes and a dictionary
+    if pa.types.is_dictionary(column.type):  # categories, kept as codes and a dictionary
         column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type):
+    kind = column.type
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
+        raise ValueError(
+            f"{path}: column {name!r} holds {kind}; numbers, texts, truth values or categories are "
+            "needed. Give another column."
+        )
+    if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         try:
             column = column.cast(pa.large_string())
         except pa.ArrowInvalid as failure:
