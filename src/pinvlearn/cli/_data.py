@@ -234,7 +234,7 @@ def _without_padding(frame: pd.DataFrame, where: Source, options: dict[str, Any]
 
 def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     """Columns as they are written: 00501 stays 00501 in text, and a large integer whole."""
-    frame = data.frame()[list(names)].reset_index(drop=True)
+    frame = data.frame()[list(names)]
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
