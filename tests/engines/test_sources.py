@@ -160,6 +160,31 @@ def test_memory_mapped_arrays(tmp_path):
         NpyBlocks(*paths)
 
 
+def test_memory_mapped_arrays_are_found_from_other_folders(tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", LABELS)
+    monkeypatch.chdir(tmp_path)
+    blocks = NpyBlocks("X.npy", "y.npy")
+    monkeypatch.chdir("/")
+    for source in (blocks, pickle.loads(pickle.dumps(blocks))):
+        np.testing.assert_array_equal(source[0][0], X)
+
+
+def test_files_that_hold_no_rows_of_an_array_are_named(tmp_path):
+    np.save(tmp_path / "y.npy", LABELS)
+    np.save(tmp_path / "one.npy", 3.0)
+    np.savez(tmp_path / "rows.npz", X=X)
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    messages = {"one.npy": "holds one number", "rows.npz": "read as npy", "rows.csv": "read as npy"}
+    for name, said in messages.items():
+        with pytest.raises(ValueError, match=rf"{name} .*{said}") as caught:
+            NpyBlocks(tmp_path / name, tmp_path / "y.npy")
+        assert "pickle" not in str(caught.value)
+    for name, said in {"none.npy": "does not exist", ".": "is a folder"}.items():
+        with pytest.raises(FileNotFoundError, match=said):
+            NpyBlocks(tmp_path / name, tmp_path / "y.npy")
+
+
 def test_lists_of_npz_files(tmp_path):
     sparse = scipy.sparse.csr_array(np.where(X > 1.0, X, 0.0))
     np.savez(tmp_path / "0.npz", X=X[:10], y=LABELS[:10], sample_weight=W[:10])

@@ -273,24 +273,25 @@ class NpyBlocks(Sequence[Block]):
 
     def __post_init__(self) -> None:
         whole_number("rows", self.rows, 1)
-        lengths = {str(path): len(_mapped(path)) for path in self._paths}
+        lengths = {path: len(_mapped(path)) for path in self._files}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The files have different numbers of rows: {lengths}.")
 
-    @property
-    def _paths(self) -> list[str | PathLike[str]]:
-        return [path for path in (self.X, self.y, self.sample_weight) if path is not None]
+    @cached_property
+    def _files(self) -> list[str]:
+        given = (self.X, self.y, self.sample_weight)
+        return [_found(Path(path)) for path in given if path is not None]
 
     @cached_property
     def _n_rows(self) -> int:
-        return len(_mapped(self.y))
+        return len(_mapped(self._files[1]))
 
     def __len__(self) -> int:
         return -(-self._n_rows // self.rows)
 
     def __getitem__(self, number: Any) -> Any:
         start = range(0, self._n_rows, self.rows)[number]
-        return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._paths)
+        return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._files)
 
 
 @dataclass(frozen=True)
@@ -346,7 +347,7 @@ class NpzBlocks(Sequence[Block]):
 
 
 def _listed(paths: Paths, suffix: str) -> list[str]:
-    """The files, absolute so that workers in other folders find them; a folder by its files."""
+    """The files; a folder by those in it."""
     given = [paths] if isinstance(paths, str | PathLike) else paths
     files: list[Path] = []
     for path in map(Path, given):
@@ -358,9 +359,14 @@ def _listed(paths: Paths, suffix: str) -> list[str]:
     for path in files:
         if path.is_dir():
             raise ValueError(f"{path} is a folder; its files are not searched for. Name it itself.")
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} {why_no_file(path)}.")
-    return [str(path.absolute()) for path in files]
+    return [_found(path) for path in files]
+
+
+def _found(path: Path) -> str:
+    """The name of a file that is there, absolute so that workers in other folders find it."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} {why_no_file(path)}.")
+    return str(path.absolute())
 
 
 def _pyarrow(module: str, user: str) -> Any:
@@ -390,11 +396,13 @@ def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     )
 
 
-def _mapped(path: str | PathLike[str]) -> Array:
+def _mapped(path: str) -> Array:
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Array = np.lib.format.open_memmap(path, mode="r")
     except (EOFError, ValueError) as failure:
-        raise _damaged(str(path), "npy", failure) from failure
+        raise _damaged(path, "npy", failure) from failure
+    if array.ndim == 0:
+        raise ValueError(f"{path} holds one number, and no rows.")
     return array
 
 
