@@ -165,6 +165,9 @@ def test_many_labels_need_their_own_model(data):
     for extra in (["--rank", "0.5"], ["--model", "fastpi", "--size", "5"]):
         fails(2, "fit", "iris.svm", *extra)
     assert "--rank" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank", "x")
+    assert "rank=99: for a" in fails(
+        1, "fit", "iris.svm", "--model", "fastpi", "--rank", "99", "--force"
+    )
     said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
     assert "--solver is 'qr'; give one of auto, exact, gram" in said
     args = ("--model", "fastpi", "--solver", "fastpi", "--force", "--json")
