@@ -209,6 +209,27 @@ def test_a_level_that_reads_like_a_gap_is_the_same_in_every_format(word, learned
     np.testing.assert_allclose(found, table["y"], atol=0.3)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_levels_that_read_like_gaps_beside_rows_without_target(ending) -> None:
+    table = pd.DataFrame({"level": ["a", "NA", "b", None] * 15, "x": np.arange(60) % 7})
+    table["y"] = table["x"] + 5.5 * (table["level"] == "NA")
+    table.to_parquet("t.parquet")
+    ok("fit", "t.parquet", "--target", "y", "--model", "linear", "--updatable", "-q")
+    gaps = table.assign(y=table["y"].where(table.index % 5 > 0))
+
+    def written(name, rows):
+        rows.to_csv(name, index=False) if ending == "csv" else rows.to_parquet(name)
+        return name
+
+    more = written(f"more.{ending}", gaps)
+    ok("report", "model.skops", more)
+    ok("update", "model.skops", more, "--out", "a.skops")
+    same = written(f"same.{ending}", gaps.dropna(subset="y").reset_index(drop=True))
+    ok("update", "model.skops", same, "--out", "b.skops")
+    told = [ok("predict", name, "t.parquet", "-q").stdout for name in ("a.skops", "b.skops")]
+    assert told[0] == told[1]
+
+
 def test_numbers_for_truth_values_are_no_unseen_levels() -> None:
     rows = [f"{i % 7},{['True', 'False', ''][i % 3]},{i % 7 + 5.5 * (i % 3)}\n" for i in range(60)]
     Path("t.csv").write_text("a,flag,y\n" + "".join(rows), encoding="utf-8")

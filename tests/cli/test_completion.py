@@ -131,6 +131,8 @@ def test_numbers_as_ids(ratings, ending):
             (*TRIPLETS, "--rank", 2),
             "does not take --rank. It takes --row, --col and --value, and --size",
         ),
+        ((*TRIPLETS, "--id", "when", "--drop", "x"), "does not take --drop, --id"),
+        ((*TRIPLETS, "--categorical", "user", "--date", "when"), "not take --categorical, --date"),
         ((*TRIPLETS, "--solver", "exact"), "give one of auto, descent, als, gibbs"),
         (("--row", "user", "--target", "stars"), "belong to --model completion"),
     ],
@@ -147,6 +149,7 @@ def test_bad_usage_of_fit(ratings, args, message):
         (("ratings.csv", "--col", "u1"), "--col to --similar"),
         (("ratings.csv", "--recommend", 3, "--row", "u1"), "give one of DATA"),
         (("ratings.csv", "--proba"), "--proba needs a classifier"),
+        (("ratings.csv", "--id", "when"), "--id belongs to models of rows"),
     ],
 )
 def test_bad_usage_of_predict(model, args, message):
@@ -210,6 +213,19 @@ def test_standard_deviations(model, ratings):
     ratings[["user", "film"]].head(4).to_csv("new.csv", index=False)
     ok("predict", model, "new.csv", "--std", "--out", "p.csv")
     assert (pd.read_csv("p.csv")["std"] > 0.0).all()
+
+
+def test_ids_are_not_lost_to_columns_of_their_name(ratings):
+    def learned(name):
+        ratings.rename(columns={"film": name}).to_csv("named.csv", index=False)
+        return ("named.csv", "--model", "completion", "--row", "user", "--col", name)
+
+    said = fails(2, "fit", *learned("prediction"), "--value", "stars")
+    assert "predictions have a column 'prediction' of their own" in said
+    for name, options in {"std": ["named.csv", "--std"], "similarity": ["--similar", 2]}.items():
+        ok("fit", *learned(name), "--value", "stars", "--size", 2, "-q")
+        ok("predict", "model.skops", "named.csv")
+        assert f"a column {name!r} of their own" in fails(2, "predict", "model.skops", *options)
 
 
 def test_new_ratings_without_a_refit(model):

@@ -479,6 +479,9 @@ def test_one_name_for_two_columns() -> None:
     assert "several columns called 'a'" in fails(1, "fit", "rows.npz")
     Path("rows.csv").write_text("a,a ,y\n1,2,0\n2,1,1\n")
     assert "several columns called 'a'" in fails(1, "fit", "rows.csv", "--target", "y")
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 2, names=["a", "a"]), "a.parquet")
+    assert "several columns called 'a'" in fails(1, "fit", "a.parquet", "--target", "a")
+    assert "several columns called 'a'" in fails(1, "svd", "a.parquet")
 
 
 def test_infinity_is_named() -> None:
@@ -536,11 +539,45 @@ def test_nul_characters_are_no_text() -> None:
         (np.ones((6, 2)) + 1j, np.arange(6.0), "dtype complex128"),
         (np.ones((6, 2)), np.arange(5.0), "y of shape (5,) beside 6 rows of X"),
         (np.ones((6, 2)), np.ones((6, 2)), "y of shape (6, 2) beside 6 rows of X"),
+        (np.ones((6, 0)), np.arange(6.0), "the target 'y' is the only column"),
     ],
 )
 def test_arrays_of_other_shapes_are_named(X, y, message) -> None:
     np.savez("t.npz", X=X, y=y)
     assert message in fails(1, "fit", "t.npz")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"feature_names": np.array(["a"])}, "feature_names of shape (1,); X has 2 columns"),
+        ({"categorical": np.array([1, 0, 1])}, "categorical of shape (3,)"),
+        (
+            {"categorical": np.array([1, 0]), "category_values": np.array(["u|v", "w"])},
+            "1 of them categorical, and 1 are needed",
+        ),
+        ({"X": np.full((6, 2), "u"), "categorical": np.ones(2)}, "X holds <U1, not their numbers"),
+    ],
+    ids=str,
+)
+def test_names_and_marks_that_are_not_those_of_the_columns(parts, said) -> None:
+    np.savez("t.npz", **({"X": np.zeros((6, 2)), "y": np.arange(6)} | parts))
+    assert said in fails(1, "fit", "t.npz")
+
+
+def test_arrays_of_another_order_of_bytes_and_durations(rng) -> None:
+    X = rng.integers(0, 99, (40, 3))
+    y = (X[:, 0] > 50).astype(np.int32)
+    np.savez("plain.npz", X=X, y=y)
+    np.savez("big.npz", X=X.astype(">f4"), y=y.astype(">i4"))
+    np.savez("took.npz", X=(1000 * X).astype("timedelta64[ms]"), y=y)
+    told = []
+    for name in ("plain.npz", "big.npz", "took.npz"):
+        ok("fit", name, "--model", "linear")
+        told += [
+            ok("predict", "model.skops", other, "--proba").stdout for other in (name, "big.npz")
+        ]
+    assert set(told) == {told[0]}
 
 
 def test_a_target_may_be_a_column() -> None:
@@ -609,3 +646,19 @@ def test_texts_that_parquet_files_do_not_mark_as_such(table) -> None:
     assert "not seen" not in said.stderr
     assert said.stdout == ok("predict", "model.skops", "bytes.parquet").stdout
     assert "nº 7," in said.stdout
+
+
+def test_lists_and_bytes_of_parquet_are_taken_as_texts_where_they_are_asked_for() -> None:
+    a = np.linspace(-1.0, 1.0, 40)
+    lists = pa.array([[1, 2] if x > 0 else [3] for x in a])
+    raw = pa.array([b"\xff1" if x > 0 else b"\xff0" for x in a])
+    pq.write_table(pa.table({"a": a, "of": lists, "raw": raw}), "rows.parquet")
+    assert "left out, as they hold no numbers: of, raw" in ok("svd", "rows.parquet").stderr
+    linear = ("--model", "linear", "--force")
+    said = ok("fit", "rows.parquet", "--target", "raw", "--categorical", "of", *linear).stderr
+    assert "of (2 levels)" in said
+    assert "[1 2]" in ok("predict", "model.skops", "rows.parquet", "--id", "of").stdout
+    ids = ("--model", "completion", "--row", "of", "--col", "raw", "--value", "a", "--force")
+    ok("fit", "rows.parquet", *ids)
+    said = fails(1, "impute", "rows.parquet", "--categorical", "of")
+    assert "column 'of' holds several values in each cell" in said

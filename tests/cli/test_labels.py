@@ -113,6 +113,8 @@ def test_one_class_per_row():
         ("2 3 2\n0 0.5:1\n1 1:1\n", "line 2: '0.5' where a feature's index"),
         ("2 3 2\n0,b 0:1\n1 1:1\n", "line 2: 'b' where a label"),
         ("2 3 2\n0, 0:1\n1 1:1\n", "line 2: '' where a label"),
+        ("2 3 2\n0,98765432109876543210 0:1\n1 1:1\n", "line 2: '98765432109876543210' where"),
+        ("2 3 2\n0 98765432109876543210:1\n1 1:1\n", "line 2: '98765432109876543210' where"),
         ("2 3 2\n0 0:1\n1 3:1\n", "line 3: '3' where one of the 3 features"),
         ("2 3 2\n0 0:1\n1,2 2:1\n", "line 3: '2' where one of the 2 labels"),
         ("3 3 2\n0 0:1\n1 2:1\n", "says 3 rows in its first line and has 2"),
@@ -122,6 +124,34 @@ def test_one_class_per_row():
 def test_malformed_text_names_the_line(text, message):
     write("a.txt", text)
     assert message in fails(1, "fit", "a.txt", "--model", "fastpi")
+
+
+def test_a_report_on_rows_that_lack_labels_or_have_others(data):
+    X, Y = (part[10:] for part in data)  # without a header a row of nothing is a blank line
+    write("train.txt", as_text(X, Y))
+    ok("fit", "train.txt", "--model", "fastpi", "-q")
+    first = Y.copy()
+    first[:, 4:] = 0
+    pages = []
+    for name, header in (("few.svm", False), ("few.txt", True)):
+        write(name, as_text(X, first, header))
+        ok("report", "model.skops", name, "--out", "r.html")
+        with open("r.html") as page:
+            pages.append(page.read().replace(name, ""))
+    assert pages[0] == pages[1]
+    write("more.txt", as_text(X, np.hstack([Y, Y[:, :1]])))
+    said = fails(1, "report", "model.skops", "more.txt", "--out", "r.html")
+    assert "has the label 6, which the model has not learned; it knows 0 … 5" in said
+
+
+def test_no_rows_have_the_columns_of_others(data):
+    X, Y = data
+    write("train.txt", as_text(X, Y))
+    ok("fit", "train.txt", "--model", "fastpi", "-q")
+    write("none.txt", as_text(X[:0], Y[:0]))
+    for top in ((), ("--top", 2)):
+        header = ok("predict", "model.skops", "train.txt", *top).stdout.splitlines()[0]
+        assert ok("predict", "model.skops", "none.txt", *top).stdout == header + "\n"
 
 
 def test_many_labels_need_their_own_model(data):
@@ -135,6 +165,9 @@ def test_many_labels_need_their_own_model(data):
     for extra in (["--rank", "0.5"], ["--model", "fastpi", "--size", "5"]):
         fails(2, "fit", "iris.svm", *extra)
     assert "--rank" in fails(2, "fit", "iris.svm", "--model", "fastpi", "--rank", "x")
+    assert "rank=99: for a" in fails(
+        1, "fit", "iris.svm", "--model", "fastpi", "--rank", "99", "--force"
+    )
     said = fails(2, "fit", "iris.svm", "--model", "fastpi", "--solver", "qr")
     assert "--solver is 'qr'; give one of auto, exact, gram" in said
     args = ("--model", "fastpi", "--solver", "fastpi", "--force", "--json")

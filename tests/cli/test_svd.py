@@ -10,7 +10,7 @@ import pytest
 import scipy.io
 from scipy import sparse
 
-from commands import fails, ok
+from commands import fails, ok, run
 
 
 def matrix_files(A):
@@ -82,6 +82,19 @@ def test_numbers_that_may_be_names_are_refused(rng):
     assert "begins with 0, 1, 2: names of columns" in fails(1, "svd", "a.csv")
     Path("b.csv").write_text("1,0,2\n0,1,5\n")
     assert json.loads(ok("svd", "b.csv", "--json").stdout)["rows"] == 2
+
+
+@pytest.mark.parametrize("gap", ["nan", "NA", "-inf", "?"])
+def test_a_first_row_with_a_gap_is_no_line_of_names(gap):
+    Path("a.csv").write_text(f"{gap},1\n2,3\n4,5\n")
+    assert "no names of columns" in (message := run("svd", "a.csv").stderr)
+    assert "lacks 1 of 6 numbers" in message or "infinity" in message
+
+
+def test_decimal_commas_of_a_matrix_without_names_are_told_from_delimiters():
+    Path("a.csv").write_text("1,5;-2,5\n3;0,5\n2,25;7\n")
+    assert "Say with --decimal , that it is" in fails(1, "svd", "a.csv")
+    assert json.loads(ok("svd", "a.csv", "--decimal", ",", "--json").stdout)["columns"] == 2
 
 
 @pytest.mark.parametrize(("cell", "why"), [("q", "but for one cell 'q'"), ('"1,5"', "with ','")])

@@ -128,3 +128,11 @@ def test_lines_are_counted_however_they_end(tmp_path, end):
     (tmp_path / "data.csv").write_bytes(end.join(lines).encode())
     said = fails(1, "fit", tmp_path / "data.csv", "--target", "b")
     assert "line 3: 3 fields, and the header has 2" in said
+
+
+@pytest.mark.parametrize("long", [0, 2])
+def test_texts_may_be_long(text, long):
+    rows = [f"{i},{'w' * (200_000 if i == long else 3)},0.5" for i in range(4)]
+    path = text(NAMES, [*rows, "4,x,"])
+    assert read(path, print).X["b"].str.len()[long] == 200_000
+    ok("fit", path, "--model", "completion", "--row", "a", "--col", "c", "--feedback", "implicit")

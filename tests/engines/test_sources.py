@@ -4,6 +4,7 @@ import pickle
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -159,6 +160,31 @@ def test_memory_mapped_arrays(tmp_path):
         NpyBlocks(*paths)
 
 
+def test_memory_mapped_arrays_are_found_from_other_folders(tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", LABELS)
+    monkeypatch.chdir(tmp_path)
+    blocks = NpyBlocks("X.npy", "y.npy")
+    monkeypatch.chdir("/")
+    for source in (blocks, pickle.loads(pickle.dumps(blocks))):
+        np.testing.assert_array_equal(source[0][0], X)
+
+
+def test_files_that_hold_no_rows_of_an_array_are_named(tmp_path):
+    np.save(tmp_path / "y.npy", LABELS)
+    np.save(tmp_path / "one.npy", 3.0)
+    np.savez(tmp_path / "rows.npz", X=X)
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    messages = {"one.npy": "holds one number", "rows.npz": "read as npy", "rows.csv": "read as npy"}
+    for name, said in messages.items():
+        with pytest.raises(ValueError, match=rf"{name} .*{said}") as caught:
+            NpyBlocks(tmp_path / name, tmp_path / "y.npy")
+        assert "pickle" not in str(caught.value)
+    for name, said in {"none.npy": "does not exist", ".": "is a folder"}.items():
+        with pytest.raises(FileNotFoundError, match=said):
+            NpyBlocks(tmp_path / name, tmp_path / "y.npy")
+
+
 def test_lists_of_npz_files(tmp_path):
     sparse = scipy.sparse.csr_array(np.where(X > 1.0, X, 0.0))
     np.savez(tmp_path / "0.npz", X=X[:10], y=LABELS[:10], sample_weight=W[:10])
@@ -265,3 +291,29 @@ def test_targets_of_bytes_are_texts_in_utf_8(tmp_path) -> None:
     (tmp_path / "t.csv").write_bytes("a,y\n1,né\n2,n\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"t\.csv: texts in column 'y' are not written in UTF-8"):
         list(CSVBlocks(tmp_path / "t.csv", "y"))
+
+
+def test_the_index_of_a_frame_is_no_feature_unless_it_is_asked_for(tmp_path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [0, 1, 0]})
+    for name, index in {"__index_level_0__": None, "day": "day"}.items():
+        frame.set_index(pd.Index([5, 9, 7], name=index)).to_parquet(tmp_path / "rows.parquet")
+        blocks = ParquetBlocks(tmp_path / "rows.parquet", target="y")
+        assert blocks.features == blocks[0][0].column_names == ["a"]
+        blocks = ParquetBlocks(tmp_path / "rows.parquet", target=name)
+        assert blocks.features == ["a", "y"]
+        assert blocks[0][1].tolist() == [5, 9, 7]
+
+
+def test_names_of_columns_come_in_any_sequence(csv, parquet) -> None:
+    for names in (tuple(NAMES), np.array(NAMES), pd.Index(NAMES)):
+        for source in (CSVBlocks(csv, "y", names), ParquetBlocks(parquet, "y", names)):
+            assert source.features == NAMES
+            assert next(iter(source))[0].column_names == NAMES
+    assert ParquetBlocks(parquet, "y", "a").features == ["a"]
+
+
+@pytest.mark.parametrize("value", [[1.0], {"u": 1}])
+def test_targets_that_are_no_single_values_are_refused_in_words(tmp_path, value) -> None:
+    pq.write_table(pa.table({"a": [1.0], "y": [value]}), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"column 'y' holds (list|struct).*are needed"):
+        ParquetBlocks(tmp_path / "rows.parquet", "y")[0]

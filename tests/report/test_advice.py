@@ -25,6 +25,13 @@ def test_noise_is_no_better_than_nothing(X, rng):
     assert "no better than always saying the commonest class" in said(model, X, labels)
 
 
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_the_unit_of_the_target_does_not_matter(X, rng, scale):
+    y = X[:, 0] + 3.0 * rng.standard_normal(300)
+    advised = [said(pl.PinvRegressor().fit(X, unit * y), X, unit * y) for unit in (1.0, scale)]
+    assert advised[0] == advised[1]
+
+
 def test_a_good_model_is_left_alone(X, rng):
     y = X.sum(axis=1) + 0.1 * rng.standard_normal(300)
     assert said(pl.PinvRegressor().fit(X, y), X, y).startswith("Nothing stands out.")

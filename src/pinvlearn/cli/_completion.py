@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._columns import Recipe, recipe_of
+from pinvlearn.cli._columns import PREDICTION, Recipe, recipe_of
 from pinvlearn.cli._data import READERS, as_numbers, listed, read_source, texts_of
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import MISSING, Marks, as_text
@@ -124,6 +124,17 @@ def _check_names(wanted: Sequence[str], there: Sequence[str], named: str) -> Non
         )
 
 
+def _check_free(names: Sequence[str], own: Sequence[str]) -> None:
+    """Refuse ids that what stands beside them would take the place of."""
+    for name in names:
+        if name in own:
+            raise UserError(
+                f"predictions have a column {name!r} of their own, and the ids of that name would "
+                "be lost. Rename the column of the data, and fit again.",
+                USAGE,
+            )
+
+
 def fit(
     path: Path,
     names: tuple[str, str],
@@ -133,6 +144,7 @@ def fit(
     note: Note,
 ) -> tuple[PartialSVD, dict[str, Any]]:
     """A model of a file of triplets, and what to say about it."""
+    _check_free(names, (PREDICTION,))
     frame = read_triplets(path, names, value, reading, note)
     users, items = (frame[name].to_numpy(dtype=str) for name in names)
     if options["rank"] is None:
@@ -195,6 +207,7 @@ def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: No
         remedy = "Leave it out." if clicks else "Fit it with --solver gibbs, or leave --std out."
         raise UserError(f"--std needs a model of several draws, and this has one. {remedy}", USAGE)
     names, value = names_of(model), recipe_of(model).target
+    _check_free(names, (PREDICTION, "std") if std else (PREDICTION,))
     frame = read_triplets(path, names, value, reading, note, needed=False, named=RENAME)
     truth = frame.pop(value) if value in frame else None
     for name, known in zip(names, ids_of(model), strict=True):
@@ -206,11 +219,11 @@ def predict(model: PartialSVD, path: Path, reading: Reading, std: bool, note: No
             )
     users, items = (frame[name].to_numpy(dtype=str) for name in names)
     if std:
-        frame["prediction"], frame["std"] = model.predict(users, items, return_std=True)
+        frame[PREDICTION], frame["std"] = model.predict(users, items, return_std=True)
     else:
-        frame["prediction"] = model.predict(users, items)
+        frame[PREDICTION] = model.predict(users, items)
     if truth is not None and model.confidence_ is None and np.isfinite(truth).any():
-        gap = (frame["prediction"] - truth)[np.isfinite(truth)]
+        gap = (frame[PREDICTION] - truth)[np.isfinite(truth)]
         error = float(np.sqrt(np.mean(gap**2)))
         note(f"RMSE {error:.4g} on {len(gap)} lines, by the values in {value!r}")
     return frame
@@ -222,7 +235,7 @@ def recommend(model: PartialSVD, wanted: list[str] | None, count: int) -> pd.Dat
     users, items = ids_of(model)
     _check_known(users, wanted or [], "--row")
     rows, count = wanted or users.tolist(), min(count, len(items))
-    return _table(rows, *model.recommend(rows, n=count), (row, col, "prediction"))
+    return _table(rows, *model.recommend(rows, n=count), (row, col, PREDICTION))
 
 
 def similar(model: PartialSVD, wanted: list[str] | None, count: int) -> pd.DataFrame:
@@ -246,6 +259,7 @@ def _check_known(known: Any, wanted: list[str], option: str) -> None:
 
 
 def _table(wanted: list[str], ids: Any, scores: Any, names: tuple[str, str, str]) -> pd.DataFrame:
+    _check_free(names[:1], names[1:])
     there = ~np.isnan(scores)
     return pd.DataFrame(
         {

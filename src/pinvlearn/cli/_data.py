@@ -93,15 +93,19 @@ def read_source(where: Source, note: Note, *, empty: bool = False) -> Data:
         raise UserError(
             f"{where.name} could not be read as {where.suffix[1:]}: {why_unreadable(error)}"
         ) from error
-    names = data.X.columns if isinstance(data.X, pd.DataFrame) else pd.Index([])
-    if names.has_duplicates:
-        twice = names[names.duplicated()][0]
-        raise UserError(f"{where.name} has several columns called {twice!r}. Rename all but one.")
+    check_names(data.X.columns if isinstance(data.X, pd.DataFrame) else (), where.name)
     if data.X.shape[0] == 0 and not empty:
         raise no_rows(where.name)
     if where.reading.missing and where.suffix not in (".csv", ".tsv"):  # read so already
         data = _without(data, Marks.of(where.reading.missing))
     return replace(data, source=where)
+
+
+def check_names(names: Iterable[str], file: str) -> None:
+    """Refuse a table that has several columns of one name."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise UserError(f"{file} has several columns called {twice!r}. Rename all but one.")
 
 
 def why_unreadable(error: Exception) -> str:
@@ -230,7 +234,7 @@ def _without_padding(frame: pd.DataFrame, where: Source, options: dict[str, Any]
 
 def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     """Columns as they are written: 00501 stays 00501 in text, and a large integer whole."""
-    frame = data.frame()[list(names)].reset_index(drop=True)
+    frame = data.frame()[list(names)]
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
@@ -273,7 +277,9 @@ def parquet_frame(where: Source) -> pd.DataFrame:
 
     Integers beside gaps stay integers: as floats large ones would lose digits.
     """
-    table = pq.read_table(where.opened())
+    with pq.ParquetFile(where.opened()) as file:  # read_table stumbles over columns of one name
+        table = file.read()
+    check_names(table.column_names, where.name)
     for at, field in enumerate(table.schema):  # some programs do not mark texts as such
         if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
             with suppress(pa.ArrowInvalid):  # other bytes stay what they are
@@ -285,7 +291,7 @@ def parquet_frame(where: Source) -> pd.DataFrame:
         if pa.types.is_integer(kind.type) and column.null_count and kind.name in frame:
             own = pd.UInt64Dtype() if pa.types.is_uint64(kind.type) else pd.Int64Dtype()
             frame[kind.name] = column.to_pandas(types_mapper=lambda _, own=own: own).array
-    for name in frame.columns if frame.columns.is_unique else ():
+    for name in frame.columns:
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
         if isinstance(frame[name].dtype, pd.BooleanDtype):  # beside gaps a category, as in text
@@ -322,7 +328,7 @@ def _read_npz(where: Source, note: Note) -> Data:
     if not is_zipfile(opened):  # NumPy stumbles twice, the second time on stderr
         raise UserError(f"{where.name} could not be read as npz. {CHECK}")
     with np.load(opened, allow_pickle=False) as file:
-        parts = {name: _as_texts(file[name]) for name in file.files}
+        parts = {name: _plain(file[name]) for name in file.files}
     if "is_test" in parts:
         note(f"{where.path.name} marks test rows (is_test); all rows are used")
     if "sample_weight" in parts:
@@ -341,7 +347,7 @@ def _read_npz(where: Source, note: Note) -> Data:
     if "X_data" in parts:
         X = csr_from_parts(parts, "X")
     elif "X" in parts:
-        X = _named(parts)
+        X = _named(parts, where.name)
     else:
         raise UserError(
             f"{where.name} holds {listed(parts)}; it must hold X (rows × columns), or the parts "
@@ -350,9 +356,16 @@ def _read_npz(where: Source, note: Note) -> Data:
     return Data(X, _one_for_each(y, X, where.name))
 
 
-def _as_texts(array: Any) -> Any:
-    """Texts that are stored as bytes as such: Python would write the name b"a" as "b'a'"."""
-    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+def _plain(array: Any) -> Any:
+    """An array as other files bring it: in this machine's order of bytes, which pandas needs.
+
+    Durations are seconds, and bytes are texts: Python would write the name b"a" as "b'a'".
+    """
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8")
+    if array.dtype.kind == "m":
+        return array / np.timedelta64(1, "s")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _one_for_each(y: Any, X: Any, name: str) -> Any:
@@ -373,7 +386,7 @@ def _one_for_each(y: Any, X: Any, name: str) -> Any:
     return y if y is None or sparse.issparse(y) else y.reshape(-1)
 
 
-def _named(parts: dict[str, Any]) -> pd.DataFrame:
+def _named(parts: dict[str, Any], file: str) -> pd.DataFrame:
     """A dense ``X`` as a table, with names and categories where the file has them."""
     X = parts["X"]
     if X.ndim != 2 or X.dtype.kind == "c":
@@ -381,10 +394,26 @@ def _named(parts: dict[str, Any]) -> pd.DataFrame:
             f"X has shape {X.shape} and dtype {X.dtype}; real numbers of shape (rows, columns) are "
             "needed."
         )
-    names = parts.get("feature_names", [f"x{j}" for j in range(X.shape[1])])
+    names = parts.get("feature_names", np.array([f"x{j}" for j in range(X.shape[1])]))
+    marks = parts.get("categorical", np.zeros(X.shape[1]))
+    categorical = np.flatnonzero(marks)
+    values = parts.get("category_values", np.array([None] * len(categorical)))
+    for part, array, count in (
+        ("feature_names", names, X.shape[1]),
+        ("categorical", marks, X.shape[1]),
+        ("category_values", values, len(categorical)),
+    ):
+        if array.shape != (count,):
+            raise UserError(
+                f"{file} holds {part} of shape {array.shape}; X has {X.shape[1]} columns, "
+                f"{len(categorical)} of them categorical, and {count} are needed."
+            )
+    if len(categorical) and X.dtype.kind not in "iufb":
+        raise UserError(
+            f"{file} marks columns as categorical, and X holds {X.dtype}, not their numbers. Leave "
+            "the marks out where X holds texts."
+        )
     frame = pd.DataFrame(X, columns=[str(name) for name in names])
-    categorical = np.flatnonzero(parts.get("categorical", []))
-    values = parts.get("category_values", [None] * len(categorical))
     for j, text in zip(categorical, values, strict=True):
         frame.isetitem(j, _categories_of(X[:, j], text, frame.columns[j]))
     return frame

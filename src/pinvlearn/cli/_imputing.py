@@ -229,6 +229,8 @@ def _asked(name: str, kind: Kind, known: Sequence[Any], wish: Wish) -> Kind:
         return Kind("id", "as asked")
     if name not in wish.categories or not known:
         return kind
+    if any(isinstance(cell, list | dict) for cell in known):
+        raise UserError(f"--categorical: column {name!r} holds several values in each cell.")
     levels = len(set(known))
     if levels > MOST_LEVELS:
         raise UserError(

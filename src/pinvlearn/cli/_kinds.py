@@ -231,6 +231,8 @@ def written(value: float, kind: Kind, decimal: str = ".") -> str:
 
 def as_text(cell: Any) -> Any:
     """A cell as text; a whole number read as 7.0 (for want of others) is 7."""
+    if isinstance(cell, np.ndarray):  # a list of Parquet, which is not compared as a whole
+        return str(cell)
     if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
         return np.nan
     whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53

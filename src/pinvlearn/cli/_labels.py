@@ -6,6 +6,7 @@ and indices counted from 0. A row may have no label, and begins with a blank or 
 """
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,10 +86,10 @@ class _Where:
         """Integers of at least 0."""
         try:
             found = np.array(words, dtype=bytes).astype(np.int64)
-        except ValueError:
+        except (OverflowError, ValueError):
             found = None
         if found is None or (found < 0).any():
-            at = next(i for i, word in enumerate(words) if not word.isdigit())
+            at = next(i for i, word in enumerate(words) if not re.fullmatch(rb"\d{1,18}", word))
             self.refuse(words[at], at, counts, f"{what}, counted from 0")
         return found
 
@@ -157,10 +158,35 @@ def top_labels(model: Any, X: Any, count: int | None) -> pd.DataFrame:
         X = step.transform(X)
     top, scores = learner.top_k(X, count, return_scores=True)
     columns = {}
-    for place in range(top.shape[1]):
-        columns[f"label_{place + 1}"] = learner.classes_[top[:, place]]
-        columns[f"score_{place + 1}"] = scores[:, place]
+    for place, (label, score) in enumerate(_places(model, count)):
+        columns[label] = learner.classes_[top[:, place]]
+        columns[score] = scores[:, place]
     return pd.DataFrame(columns)
+
+
+def columns_of_top(model: Any, count: int | None) -> list[str]:
+    """What the columns of `top_labels` are called."""
+    return [name for pair in _places(model, count) for name in pair]
+
+
+def _places(model: Any, count: int | None) -> list[tuple[str, str]]:
+    learner = _learner(model)
+    most = min(learner.k, len(learner.classes_)) if count is None else count
+    return [(f"label_{place}", f"score_{place}") for place in range(1, most + 1)]
+
+
+def labels_for(model: Any, Y: Any, path: Path) -> Any:
+    """Indicators for the labels that a model has learned; a file may lack the last of them."""
+    count = len(_learner(model).classes_)
+    most = int(Y.nonzero()[1].max(initial=-1))
+    if most >= count:
+        raise UserError(
+            f"{path} has the label {most}, which the model has not learned; it knows 0 … "
+            f"{count - 1}. Leave it out, or fit again."
+        )
+    Y = Y.copy()
+    Y.resize((Y.shape[0], count))
+    return Y
 
 
 def _learner(model: Any) -> Any:

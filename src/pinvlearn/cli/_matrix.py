@@ -16,7 +16,7 @@ from pinvlearn._validation import check_matrix
 from pinvlearn.cli._columns import NO_COLUMN, is_index, kind_of_column
 from pinvlearn.cli._data import CHECK, listed, no_rows, parquet_frame, why_unreadable
 from pinvlearn.cli._errors import UserError
-from pinvlearn.cli._kinds import is_number
+from pinvlearn.cli._kinds import MISSING, is_number
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading, Source, source
 from pinvlearn.cli._text import opened_text, table
@@ -59,7 +59,10 @@ def _from_text(where: Source, note: Note) -> Any:
             "the place of numbers that are none."
         )
     decimal = where.reading.decimal
-    named = any(not is_number(cell, decimal) for cell in cells)
+    numbers = {cell for cell in cells if is_number(cell, decimal)}
+    # an empty cell is where pandas has no name for its index
+    gaps = {*MISSING, "inf", "-inf", *where.reading.missing} - {""}
+    named = not numbers or not {*cells} <= numbers | gaps
     frame = table(
         where,
         text,
@@ -84,12 +87,12 @@ def _numbers(frame: pd.DataFrame, where: Source, note: Note) -> Any:
         raise no_rows(name)
     numbers = [c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])]
     others = [c for c in frame.columns if c not in numbers]
-    if not numbers:
-        raise UserError(f"{name} has no column of numbers; it holds {listed(others)}.")
     for column in others:
         kind = kind_of_column(column, frame[column], where.reading.decimal)
         if kind.remedy:
             raise UserError(f"column {column!r} of {name} holds {kind.why}. {kind.remedy}.")
+    if not numbers:
+        raise UserError(f"{name} has no column of numbers; it holds {listed(others)}.")
     if others:
         note(f"left out, as they hold no numbers: {listed(others)}")
     first, *more = numbers

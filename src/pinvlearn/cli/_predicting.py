@@ -91,6 +91,8 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
 
 def _names(model: Any, beside: Beside) -> list[str]:
     """Of the columns of predictions."""
+    if beside.top is not None or _labels.predicts_labels(model):
+        return _labels.columns_of_top(model, beside.top)
     names = [PREDICTION]
     names += ["low", "high"] if beside.interval is not None else []
     return names + ([f"p_{label}" for label in model.classes_] if beside.proba else [])

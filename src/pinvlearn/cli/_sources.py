@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pinvlearn._core.files import why_no_file
 from pinvlearn.cli._errors import USAGE, UserError
+from pinvlearn.cli._kinds import is_number
 
 STDIN = Path("-")
 PACKERS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
@@ -216,12 +217,14 @@ def delimiter(text: str, suffix: str, reading: Reading = AS_USUAL) -> str:
     """What separates the names of a first line.
 
     Of several marks in it that is the one which the next line has as often, if any: the names
-    "size (m, net);price" have two.
+    "size (m, net);price" have two.  A first line of numbers such as 1,5;2,5 has decimal commas.
     """
     if suffix == ".tsv":
         return "\t"
     # what is within quotes does not count
     header, row = (re.sub(_QUOTED, "", line) for line in [*first_lines(text, 2), "", ""][:2])
+    if ";" in header and all(is_number(cell.strip(), ",") for cell in header.split(";")):
+        return ";"
     order = (";", ",", "\t", "|") if reading.decimal == "," else (",", ";", "\t", "|")
     there = [mark for mark in order if mark in header]
     alike = [mark for mark in there if header.count(mark) == row.count(mark)]

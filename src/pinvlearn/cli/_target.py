@@ -113,7 +113,8 @@ def split_target(
         X, y = data.X.drop(columns=target), data.X[target]
     if X.shape[1] == 0:
         raise UserError(
-            f"the target {target!r} is the only column; there is nothing to learn from."
+            f"the target {target or OWN_TARGET!r} is the only column; there is nothing to learn "
+            "from."
         )
     known_rows = y.notna().to_numpy()
     if not known_rows.all():
@@ -220,7 +221,8 @@ def _texts(y: pd.Series) -> np.ndarray[Any, Any]:
     """Text without blanks around it, and whole numbers without a point."""
     if pd.api.types.is_float_dtype(y) and (y % 1 == 0).all():
         return np.array([str(int(v)) if abs(v) < 2**53 else str(v) for v in y.tolist()])
-    return np.char.strip(y.astype(str).to_numpy().astype(str))
+    texts = y.map(str) if y.dtype == object else y.astype(str)  # this decodes bytes, or fails
+    return np.char.strip(texts.to_numpy().astype(str))
 
 
 def as_quantities(y: pd.Series, decimal: str = ".") -> np.ndarray[Any, Any]:

@@ -12,6 +12,8 @@ from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Source, delimiter, first_lines
 
+csv.field_size_limit(2**31 - 1)  # Python's reader refuses texts beyond 128 KB, and pandas' does not
+
 
 def opened_text(where: Source) -> tuple[str, str, str]:
     """Text, its first line, and what separates its cells."""

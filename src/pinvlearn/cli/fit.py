@@ -192,6 +192,10 @@ def fit(
             "--max-size": max_size,
             "--report": page,
             "--like": like,
+            "--drop": drop,
+            "--id": ids,
+            "--categorical": categorical,
+            "--date": date,
         }
         if any(others.values()):
             given = ", ".join(name for name, value in others.items() if value)

@@ -92,6 +92,10 @@ def predict(
             f"--recommend, --similar and --std need a completion model; {model} is another one.",
             USAGE,
         )
+    if completion and ids:
+        raise UserError(
+            "--id belongs to models of rows; others write the ids of their pairs.", USAGE
+        )
     reading = _model.reading_for(fitted, as_read(encoding, decimal, missing))
     if recommend is not None:
         predicted = _completion.recommend(fitted, row, recommend)

@@ -76,7 +76,8 @@ def report(
             raise UserError(
                 f"{model} learned any number of labels for a row; {data} has none.", USAGE
             )
-        X, y = _model.inputs_for(fitted, rows, output.note), rows.y
+        X = _model.inputs_for(fitted, rows, output.note)
+        y = _labels.labels_for(fitted, rows.y, data)
     else:
         wanted = target or _updating.target_of(fitted, rows)
         table, column = _target.split_target(rows, wanted, output.note)

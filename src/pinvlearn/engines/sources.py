@@ -46,7 +46,8 @@ class ParquetBlocks(Sequence[Block]):
     target : str or list of str
         The column to learn, or several for many targets.
     features : list of str, optional
-        The columns to learn from, in this order; None takes all others of the first file.
+        The columns to learn from, in this order; None takes all others of the first file but the
+        index of a frame, which pandas stores as a column.
     sample_weight : str, optional
         The column with the weights of the rows.
 
@@ -70,7 +71,9 @@ class ParquetBlocks(Sequence[Block]):
 
     def __post_init__(self) -> None:
         schema = self._file(self._files[0]).schema_arrow
-        _set_columns(self, schema.names, self._files[0])
+        index = (schema.pandas_metadata or {}).get("index_columns", ())  # a range is no column
+        stored = [name for name in schema.names if name in index]
+        _set_columns(self, schema.names, self._files[0], stored)
         _ = self._groups  # read here what can be read here: errors come before the work
 
     @cached_property
@@ -270,24 +273,25 @@ class NpyBlocks(Sequence[Block]):
 
     def __post_init__(self) -> None:
         whole_number("rows", self.rows, 1)
-        lengths = {str(path): len(_mapped(path)) for path in self._paths}
+        lengths = {path: len(_mapped(path)) for path in self._files}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The files have different numbers of rows: {lengths}.")
 
-    @property
-    def _paths(self) -> list[str | PathLike[str]]:
-        return [path for path in (self.X, self.y, self.sample_weight) if path is not None]
+    @cached_property
+    def _files(self) -> list[str]:
+        given = (self.X, self.y, self.sample_weight)
+        return [_found(Path(path)) for path in given if path is not None]
 
     @cached_property
     def _n_rows(self) -> int:
-        return len(_mapped(self.y))
+        return len(_mapped(self._files[1]))
 
     def __len__(self) -> int:
         return -(-self._n_rows // self.rows)
 
     def __getitem__(self, number: Any) -> Any:
         start = range(0, self._n_rows, self.rows)[number]
-        return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._paths)
+        return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._files)
 
 
 @dataclass(frozen=True)
@@ -343,7 +347,7 @@ class NpzBlocks(Sequence[Block]):
 
 
 def _listed(paths: Paths, suffix: str) -> list[str]:
-    """The files, absolute so that workers in other folders find them; a folder by its files."""
+    """The files; a folder by those in it."""
     given = [paths] if isinstance(paths, str | PathLike) else paths
     files: list[Path] = []
     for path in map(Path, given):
@@ -355,9 +359,14 @@ def _listed(paths: Paths, suffix: str) -> list[str]:
     for path in files:
         if path.is_dir():
             raise ValueError(f"{path} is a folder; its files are not searched for. Name it itself.")
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} {why_no_file(path)}.")
-    return [str(path.absolute()) for path in files]
+    return [_found(path) for path in files]
+
+
+def _found(path: Path) -> str:
+    """The name of a file that is there, absolute so that workers in other folders find it."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} {why_no_file(path)}.")
+    return str(path.absolute())
 
 
 def _pyarrow(module: str, user: str) -> Any:
@@ -387,27 +396,30 @@ def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     )
 
 
-def _mapped(path: str | PathLike[str]) -> Array:
+def _mapped(path: str) -> Array:
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Array = np.lib.format.open_memmap(path, mode="r")
     except (EOFError, ValueError) as failure:
-        raise _damaged(str(path), "npy", failure) from failure
+        raise _damaged(path, "npy", failure) from failure
+    if array.ndim == 0:
+        raise ValueError(f"{path} holds one number, and no rows.")
     return array
 
 
 def _names(columns: str | list[str] | None) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns or [])
+    return [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
 
 
 def _columns(source: Any) -> list[str]:
     return [*source.features, *_names(source.target), *_names(source.sample_weight)]
 
 
-def _set_columns(source: Any, names: list[str], path: str) -> None:
+def _set_columns(source: Any, names: list[str], path: str, index: Sequence[str] = ()) -> None:
     """All other columns are the features, where the user named none."""
-    if source.features is None:
-        others = {*_names(source.target), *_names(source.sample_weight)}
-        object.__setattr__(source, "features", [name for name in names if name not in others])
+    others = {*_names(source.target), *_names(source.sample_weight), *index}
+    given = source.features
+    features = [name for name in names if name not in others] if given is None else _names(given)
+    object.__setattr__(source, "features", features)
     if not source.features:
         raise ValueError(f"{path} has no columns to learn from: {', '.join(names)}.")
     _check_columns(source, names, path)
@@ -467,11 +479,17 @@ def column_values(table: Any, name: str, path: str) -> Any:
     column = table[name]
     if column.null_count:
         raise _without_value(path, column.null_count, name)
-    if hasattr(column.type, "value_type"):  # categories, kept as codes and a dictionary
+    if pa.types.is_dictionary(column.type):  # categories, kept as codes and a dictionary
         column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type):
+    kind = column.type
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
+        raise ValueError(
+            f"{path}: column {name!r} holds {kind}; numbers, texts, truth values or categories are "
+            "needed. Give another column."
+        )
+    if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         try:
             column = column.cast(pa.large_string())
         except pa.ArrowInvalid as failure:

@@ -285,7 +285,7 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
                 f'rank={self.rank!r}: give "auto", an integer, a share as a float above 0 to 1, or '
                 "a 1-D array of either."
             )
-        return np.unique([check_rank(rank, shape) for rank in ranks]), False
+        return np.unique([check_rank(rank, shape) for rank in ranks.tolist()]), False
 
     def _choose(
         self,

@@ -195,8 +195,8 @@ def _standard_error(facts: Facts) -> float:
     if facts.classes is not None:
         share = min(max(facts.scores["accuracy"], 0.0), 1.0)
         return float(np.sqrt(max(share * (1.0 - share), 1.0 / n) / n))
-    squares = (facts.y - facts.predicted) ** 2
-    return float(np.std(squares) / (np.var(facts.y) or 1.0) / np.sqrt(n))
+    shares = (facts.y - facts.predicted) ** 2 / (np.var(facts.y) or 1.0)
+    return float(np.std(shares) / np.sqrt(n))
 
 
 def _listed(names: list[str], most: int = 5) -> str:
