@@ -37,9 +37,14 @@ Gain = Callable[[Array], Array]
 
 
 def ridge_gain(s: Array, alpha: float) -> Array:
-    """s / (s² + alpha), written so that neither overflows: 1 / (s + alpha / s)."""
+    """s / (s² + alpha), written so that neither overflows: 1 / (s + alpha / s).
+
+    In double precision, as in single a small alpha is 0, and 0/0 no number.
+    """
+    wide = s.astype(np.float64, copy=False)
     with np.errstate(divide="ignore", over="ignore"):
-        return 1.0 / (s + alpha / s)
+        gains: Array = (1.0 / (wide + alpha / wide)).astype(s.dtype, copy=False)
+    return gains
 
 
 def cutoff_gain(s: Array, rcond: float) -> Array:
