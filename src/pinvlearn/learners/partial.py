@@ -16,6 +16,7 @@ from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_count,
+    check_factor_memory,
     check_indices,
     check_jobs,
     check_lengths,
@@ -29,6 +30,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.completion.als import Entries, entries_of, merged, row_runner, rows_of_entries
 from pinvlearn.completion.completed import Completed
+from pinvlearn.completion.gibbs import sweeps_kept
 from pinvlearn.completion.implicit import Trial, extra_confidence, ranking_score, solved_rows
 from pinvlearn.learners._completing import (
     BURN_IN,
@@ -60,6 +62,9 @@ MOST_FLOPS, MOST_SAMPLE_BYTES = 2e12, 2**29
 
 SCORE_CELLS = 2**22
 """Scores held at a time by `recommend` and `similar`: 32 MiB."""
+
+INDICES = "give ids that are integers as fit(users, items, ratings), not as pairs"
+"""What to do where there are as many rows as the largest id says."""
 
 
 class PartialSVD(Followed, RegressorMixin, BaseEstimator):
@@ -254,6 +259,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         jobs = check_jobs(self.n_jobs)
         samples = check_count("n_samples", self.n_samples, least=1) or 1
         most = (CLICK_ITERATIONS if clicks else ITERATIONS[solver]) if given is None else given
+        draws = sweeps_kept(most, most // BURN_IN, samples) if solver == "gibbs" else ()
+        check_factor_memory((8 + 4 * len(draws)) * sum(shape) * (rank + 1), shape, INDICES)
 
         def solved(part: Any, rng: np.random.Generator) -> Fitted:
             problem = Problem(
@@ -595,6 +602,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             rows = rows.copy()
             rows[rows < 0] = m + codes
             ids, count = joined(ids, new), m + len(new)
+        size = self.completed_.rows.nbytes // self.completed_.rows.shape[1]  # of a row
+        check_factor_memory(count * size, (count, n), INDICES)
         if clicks:
             rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
         elif ids is not None:
