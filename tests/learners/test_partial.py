@@ -6,6 +6,7 @@ from enum import Enum
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split
@@ -587,6 +588,16 @@ def test_pairs_of_ids_that_are_integers_are_refused_before_memory_is_taken(optio
     assert PartialSVD(1, **options).fit(ids, [0, 1, 0], [1.0, 2.0, 3.0]).shape_ == (3, 2)
     with pytest.raises(ValueError, match=r"holds 9223372036854775809 .* below 2\^63"):
         model.predict(np.array([[2**63 + 1, 0]], dtype=np.uint64))
+
+
+@pytest.mark.parametrize("feedback", ["explicit", "implicit"])
+def test_a_sparse_matrix_in_place_of_ids_is_named(feedback):
+    X = scipy.sparse.csr_array((np.ones(2), ([0, 1], [1, 0])))
+    model = PartialSVD(1, feedback=feedback, random_state=0)
+    model.fit(*pinvlearn.as_triplets(X))
+    for call in (model.fit, model.predict, model.fold_in):
+        with pytest.raises(TypeError, match=r"sparse matrix of shape \(2, 2\) .* as_triplets"):
+            call(X)
 
 
 def test_new_ids_leave_large_ones_as_they_are():

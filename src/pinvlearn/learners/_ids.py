@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.arrays import Array, IntArray, is_sparse
 from pinvlearn._validation import unmasked
 
 NUMBERS = {"i": "integers", "u": "integers", "f": "floats", "b": "truth values"}
@@ -67,6 +67,15 @@ def _as_int64(array: Any) -> Any:
     except OverflowError:  # of Python's integers, such as those of a UUID
         return array
     return signed if array.dtype.kind == "O" or (signed >= 0).all() else array
+
+
+def refuse_sparse(*ids: Any) -> None:
+    """A sparse matrix holds ratings or clicks, not ids; NumPy makes an object of it."""
+    for matrix in filter(is_sparse, ids):
+        raise TypeError(
+            f"A sparse matrix of shape {matrix.shape} is given, and ids are needed. Give the "
+            "entries of a matrix: rows, cols, values = as_triplets(X); fit(rows, cols, values)."
+        )
 
 
 def learned(ids: Any) -> tuple[Any, IntArray]:

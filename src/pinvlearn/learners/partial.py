@@ -49,6 +49,7 @@ from pinvlearn.learners._ids import (
     known_places,
     learned,
     places_of,
+    refuse_sparse,
     triplets,
     with_counts,
 )
@@ -334,6 +335,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         self, users: Any, items: Any, ratings: Any
     ) -> tuple[IntArray, IntArray, Array, tuple[int, int], int]:
         """Places, values and shape of all entries, sorted; and how many ids repeat others'."""
+        refuse_sparse(users, items)
         self.users_ = self.items_ = None
         clicks = check_choice("feedback", self.feedback, FEEDBACK) == "implicit"
         if clicks and ratings is None:
@@ -463,6 +465,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
 
     def _places(self, users: Any, items: Any) -> tuple[IntArray, IntArray]:
         """Rows and columns of ids or pairs; beyond the shape for those never seen."""
+        refuse_sparse(users, items)
         if self.users_ is None:
             if items is None:
                 return check_pairs(users)
@@ -585,6 +588,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             A copy that also knows the new ratings; this one is unchanged.
         """
         check_is_fitted(self)
+        refuse_sparse(users, items)
         m, n = self.shape_
         ids, clicks = self.users_, self.confidence_ is not None
         if clicks and ratings is None:
