@@ -307,3 +307,8 @@ def test_masked_places_are_refused():
 
 def test_it_is_public():
     assert pinvlearn.partial_svd is partial_svd
+
+
+def test_a_matrix_whose_factors_cannot_fit_is_refused_before_memory_is_taken():
+    with pytest.raises(MemoryError, match=r"1000000000000 rows .*pandas\.factorize"):
+        partial_svd([0, 10**12 - 1], [0, 1], [1.0, 2.0], (10**12, 2), rank=1)

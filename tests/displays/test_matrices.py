@@ -66,3 +66,12 @@ def test_operators_have_no_entries_to_draw() -> None:
     operator = scipy.sparse.linalg.aslinearoperator(np.eye(3))
     with pytest.raises(TypeError, match="needs the entries"):
         DegreeDisplay(operator)
+
+
+def test_entries_of_one_place_are_one_and_lists_are_matrices() -> None:
+    twice = scipy.sparse.csr_array(([1.0, 1.0, 2.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    for A in (twice, twice.toarray().tolist()):
+        display = DegreeDisplay(A)
+        assert display.row_degrees.tolist() == display.column_degrees.tolist() == [1, 1]
+        counts = ReorderingDisplay(A).plot().image_.get_array()
+        np.testing.assert_allclose(counts, np.log1p([[0.0, 1.0], [1.0, 0.0]]))

@@ -262,3 +262,10 @@ def test_masked_targets_are_refused(shape):
     with pytest.raises(ValueError, match="Y has masked entries"):
         lstsq(np.eye(6, 2), Y)
     assert lstsq(np.eye(6, 2), np.ma.array(Y.data)).coef.shape == (2, *shape[1:])
+
+
+def test_a_sparse_vector_is_a_single_right_hand_side(rng):
+    A, y = rng.standard_normal((9, 3)), np.arange(9.0)
+    found = lstsq(A, scipy.sparse.coo_array(y))
+    np.testing.assert_array_equal(found.coef, lstsq(A, y).coef)
+    assert found.residual_norms.shape == ()

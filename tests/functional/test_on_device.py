@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import pinvlearn as pl
 from backends import host
@@ -78,6 +79,33 @@ def test_a_matrix_of_zeros(backend):
     found = pl.svd(backend.put(np.zeros((9, 6))), 3)
     assert backend.is_there(found.U)
     assert not host(found.s).any()
+
+
+def test_a_pseudo_inverse_of_zeros_is_zero(backend):
+    found = pl.pinv(backend.put(np.zeros((3, 2))))
+    assert not host(found.to_array()).any()
+
+
+def test_factors_check_what_they_multiply_there_too(backend):
+    f, here = pl.svd(backend.put(LOW)), pl.svd(LOW)
+    assert f.value(2, 1) == pytest.approx(LOW[2, 1])
+    n = LOW.shape[1]
+    for X in (np.ones(n), scipy.sparse.csr_array(np.eye(n)), np.eye(n).tolist()):
+        found = f @ X
+        assert backend.is_there(found)
+        np.testing.assert_allclose(host(found), here @ X, atol=1e-12)
+    for X in (np.ones(n + 1), np.ones((n, 1, 1))):
+        for given in (X, backend.put(X)):
+            with pytest.raises(ValueError, match=f"it needs {n} rows, in one or two dim"):
+                f @ given
+
+
+@pytest.mark.parametrize("name", ["append_rows", "append_columns"])
+def test_appending_there_is_refused_by_name(backend, name):
+    f = pl.svd(backend.put(LOW))
+    for more in (LOW, backend.put(LOW)):
+        with pytest.raises(TypeError, match=f"{name} works on NumPy arrays alone"):
+            getattr(f, name)(more)
 
 
 def test_mixed_devices_are_refused(backend):

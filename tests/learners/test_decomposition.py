@@ -212,6 +212,17 @@ def test_a_model_in_pieces_is_copied_pickled_and_saved_before_it_is_solved(cls, 
 
 
 @BOTH
+def test_copies_give_the_same_bits_and_no_more_is_held_than_is_shown(cls, rng):
+    for _ in range(8):
+        X = rng.standard_normal((60, 12)) + 3.0
+        model = cls(2).fit(X)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.transform(X), model.transform(X))
+        held = model.components_ if model.components_.base is None else model.components_.base
+        assert held.size == 2 * 12
+
+
+@BOTH
 @pytest.mark.parametrize("fraction", [0.3, 0.9, 0.999])
 def test_a_fraction_is_reached_and_not_overshot(cls, fraction):
     model = cls(fraction).fit(DIGITS)

@@ -313,6 +313,15 @@ def test_mixed_frames_keep_types_and_known_cells(mixed):
     pd.testing.assert_frame_equal(model.transform(gappy), filled)
 
 
+def test_a_frame_is_copied_once_however_many_columns_have_gaps(mixed, monkeypatch):
+    imputer = SVDImputer(random_state=0).fit(mixed)
+    copies, copy = [], pd.DataFrame.copy
+    monkeypatch.setattr(pd.DataFrame, "copy", lambda X, *args: copies.append(X) or copy(X, *args))
+    filled = imputer.transform(mixed)
+    assert len(copies) == 1
+    assert filled is not mixed
+
+
 def test_cells_of_several_values_are_left_alone(mixed):
     mixed["several"] = [[1, 2]] * len(mixed)
     filled = SVDImputer(random_state=0).fit_transform(mixed)

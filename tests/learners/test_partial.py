@@ -1,10 +1,12 @@
 """PartialSVD: a contract of its own, since pairs are not a feature table."""
 
 import pickle
+from enum import Enum
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split
@@ -517,11 +519,13 @@ TIMES = {
     "pandas": DAYS.tolist(),
     "python": [day.to_pydatetime() for day in DAYS],
     "dates": [day.date() for day in DAYS],
+    "cells": np.array([*DAYS.to_numpy(), None], dtype=object)[:-1],
 }
 DURATIONS = {
     "us": (DAYS - DAYS[0]).astype("timedelta64[us]"),
     "ns": (DAYS - DAYS[0]).astype("timedelta64[ns]"),
     "python": [day.to_pytimedelta() for day in DAYS - DAYS[0]],
+    "cells": np.array([*(DAYS - DAYS[0]).to_numpy(), None], dtype=object)[:-1],
 }
 LARGE = 2**60 + PAIRS[:, 0]
 INTEGERS = {"signed": LARGE, "unsigned": LARGE.astype(np.uint64), "python": LARGE.tolist()}
@@ -539,6 +543,26 @@ def test_equal_ids_are_equal_in_every_form(forms):
             assert model.fold_in(others[:1], PAIRS[:1, 1], VALUES[:1]).shape_ == model.shape_
 
 
+def test_ids_that_have_no_order_are_taken():
+    """Members of an enumeration, and what NumPy makes no array of."""
+    places = Enum("places", "hall cellar roof garden")
+    users = [(place, place.value) if place.value == 4 else place for place in places]
+    pairs = np.array([[user, item] for user in range(4) for item in range(3)])
+    data = [users[user] for user in pairs[:, 0]], pairs[:, 1], np.arange(12.0) % 5
+    model = PartialSVD(1, solver="als", random_state=0).fit(*data)
+    assert set(model.users_) == set(users)
+    other = PartialSVD(1, solver="als", random_state=0).fit(*(part[::-1] for part in data))
+    np.testing.assert_array_equal(model.predict(*data[:2]), other.predict(*data[:2]))
+
+
+def test_the_order_of_ratings_that_repeat_others_changes_no_bit():
+    data = [0, 0, 0, 0], [1, 1, 1, 2], [0.1, 0.2, 0.3, 3.0]
+    model = PartialSVD(1, solver="als", alpha=0.1, random_state=0)
+    expected = model.fit(*data).known_values_
+    again = model.fit(*(part[::-1] for part in data)).known_values_
+    np.testing.assert_array_equal(again, expected)
+
+
 def test_a_list_of_pairs_keeps_the_type_of_each_side():
     pairs = [(user, f"item {item}") for user in range(8) for item in range(4)]
     values = np.arange(32.0) % 5
@@ -549,6 +573,31 @@ def test_a_list_of_pairs_keeps_the_type_of_each_side():
     )
     np.testing.assert_array_equal(model.predict(pairs), columns.predict(pairs))
     assert PartialSVD(1, solver="als").fit([(1, "a"), ("1", "b")], [1.0, 2.0]).shape_ == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "options", [{"solver": "als"}, {"solver": "gibbs"}, {"feedback": "implicit"}]
+)
+def test_pairs_of_ids_that_are_integers_are_refused_before_memory_is_taken(options):
+    pairs, ids = np.array([[0, 0], [1, 1], [10**12, 0]]), [7, 8, 10**12]
+    with pytest.raises(MemoryError, match=r"1000000000001 rows and 2 columns .*fit\(users, items"):
+        PartialSVD(1, random_state=0, **options).fit(pairs, [1.0, 2.0, 3.0])
+    model = PartialSVD(1, random_state=0, **options).fit(pairs[:2], [1.0, 2.0])
+    with pytest.raises(MemoryError, match=r"1000000000001 rows and 2 columns .*fit\(users, items"):
+        model.fold_in(pairs[2:], [3.0])
+    assert PartialSVD(1, **options).fit(ids, [0, 1, 0], [1.0, 2.0, 3.0]).shape_ == (3, 2)
+    with pytest.raises(ValueError, match=r"holds 9223372036854775809 .* below 2\^63"):
+        model.predict(np.array([[2**63 + 1, 0]], dtype=np.uint64))
+
+
+@pytest.mark.parametrize("feedback", ["explicit", "implicit"])
+def test_a_sparse_matrix_in_place_of_ids_is_named(feedback):
+    X = scipy.sparse.csr_array((np.ones(2), ([0, 1], [1, 0])))
+    model = PartialSVD(1, feedback=feedback, random_state=0)
+    model.fit(*pinvlearn.as_triplets(X))
+    for call in (model.fit, model.predict, model.fold_in):
+        with pytest.raises(TypeError, match=r"sparse matrix of shape \(2, 2\) .* as_triplets"):
+            call(X)
 
 
 def test_new_ids_leave_large_ones_as_they_are():

@@ -73,3 +73,14 @@ def test_bad_entries_are_refused():
     for measure in (spectral_error, frobenius_error):
         with pytest.raises(ValueError, match="NaN.*row 3, column 2"):
             measure(A, fast())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_beside_zeros_a_matrix_of_any_size_is_its_own_error(size, dtype):
+    A = np.diag([3.0, 4.0]) * size
+    nothing = np.zeros((2, 2), dtype)
+    for approx in (nothing, svd(nothing), svd(A).truncate(0)):
+        assert frobenius_error(A, approx) / size == pytest.approx(5.0)
+        assert spectral_error(A, approx, rng=0) / size == pytest.approx(4.0)
+    assert frobenius_error(np.zeros((2, 2)), svd(A)) / size == pytest.approx(5.0)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -169,6 +170,28 @@ def test_forms(form):
     A = sparse()
     order = hub_spoke(FORMS[form](A.toarray()))
     np.testing.assert_array_equal(order.rows, hub_spoke(A).rows)
+
+
+FRAMES = {"frame": pandas.DataFrame, "list": lambda A: A.tolist()}
+LAYOUTS = ("csc", "coo", "bsr", "dia", "lil", "dok")
+
+
+@pytest.mark.parametrize("form", [*FRAMES, *LAYOUTS])
+def test_every_form_is_put_in_order(form):
+    A = sparse()
+    order = hub_spoke(A)
+    given = FRAMES[form](A.toarray()) if form in FRAMES else A.asformat(form)
+    expected = A.toarray()[order.rows][:, order.columns]
+    found = order.apply(given)
+    found = found.toarray() if scipy.sparse.issparse(found) else found
+    np.testing.assert_array_equal(found, expected)
+    assert [part.shape for part in order.split(given)] == [part.shape for part in order.split(A)]
+
+
+def test_a_matrix_of_another_shape_is_not_put_in_order():
+    order = hub_spoke(np.eye(3))
+    with pytest.raises(ValueError, match=r"shape \(4, 4\), but the order .* \(3, 3\)"):
+        order.apply(np.eye(4))
 
 
 def test_stored_zeros_are_no_edges():

@@ -236,3 +236,9 @@ def test_numpy_gets_the_product(operator):
 def test_everything_public_is_found():
     for name in pinvlearn.__all__:
         assert getattr(pinvlearn, name) is not None
+
+
+@pytest.mark.parametrize("alpha", [1e-50, 1e-300])
+def test_a_ridge_below_single_precision_leaves_out_what_is_zero(alpha):
+    f = svd(np.diag([2.0, 0.0]).astype(np.float32))
+    np.testing.assert_array_equal(f.pinv(alpha).to_array(), np.diag([0.5, 0.0]))

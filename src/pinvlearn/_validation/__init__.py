@@ -26,6 +26,7 @@ from pinvlearn._validation.matrices import check_kernel_matrix as check_kernel_m
 from pinvlearn._validation.matrices import check_matrix as check_matrix
 from pinvlearn._validation.matrices import check_row_by_row as check_row_by_row
 from pinvlearn._validation.matrices import check_symmetric as check_symmetric
+from pinvlearn._validation.memory import check_factor_memory as check_factor_memory
 from pinvlearn._validation.memory import check_kernel_memory as check_kernel_memory
 from pinvlearn._validation.memory import check_memory as check_memory
 from pinvlearn._validation.parameters import check_alpha as check_alpha

@@ -64,12 +64,12 @@ def check_indices(name: str, indices: Any, size: int | None) -> IntArray:
             f"{name} has dtype {array.dtype} and {array.ndim} dimension(s); give a 1-D array of "
             "integers (pandas.factorize or sklearn's OrdinalEncoder make them from names)."
         )
-    array = array.astype(np.int64)
+    given, array = array, array.astype(np.int64)  # of which those from 2^63 on become negative
     bad = array < 0 if size is None else (array < 0) | (array >= size)
     if bad.any():
-        allowed = "at least 0" if size is None else f"in 0 … {size - 1}"
+        allowed = "at least 0 and below 2^63" if size is None else f"in 0 … {size - 1}"
         raise ValueError(
-            f"{name} holds {array[bad][0]} ({bad.sum()} such entries); indices must be {allowed}. "
+            f"{name} holds {given[bad][0]} ({bad.sum()} such entries); indices must be {allowed}. "
             "Count from 0, or give a larger shape."
         )
     return array

@@ -22,6 +22,19 @@ def check_memory(needed: int, shape: tuple[int, int], rank: int | None, A: Any =
         )
 
 
+def check_factor_memory(needed: int, shape: tuple[int, int], advice: str) -> None:
+    """Raise before factors of every row and column are allocated where they cannot fit."""
+    if needed <= ALWAYS_THERE:
+        return
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{shape[0]} rows and {shape[1]} columns need factors of {needed / 2**30:.1f} GiB and "
+            f"{available / 2**30:.1f} GiB are free; ask for a smaller rank. Indices count from 0 "
+            f"to the largest, with entries or without: {advice}."
+        )
+
+
 KERNELS_THERE = 2.5
 """How many times as much a kernel machine takes on a device, where nothing is decomposed in place:
 K, K + alpha or a copy of it, its factor or vectors, and what the library needs for them."""

@@ -94,7 +94,8 @@ def merged(
     places, first, counts = np.unique(rows * n_cols + cols, return_inverse=True, return_counts=True)
     if len(places) == len(rows):
         return rows, cols, values
-    sums: Array = np.bincount(first, weights=values).astype(np.float64)
+    order = np.lexsort((values, first))  # so that sums do not depend on that of the entries
+    sums: Array = np.bincount(first[order], weights=values[order]).astype(np.float64)
     return places // n_cols, places % n_cols, sums if summed else sums / counts
 
 

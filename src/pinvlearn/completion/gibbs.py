@@ -59,8 +59,7 @@ def gibbs(
     if biases:
         A[:, 0] = B[:, 0] = 0.0
     noise = 1.0
-    thin = max(1, -(-(sweeps - burn_in) // n_samples))
-    kept_sweeps = range(sweeps - 1, burn_in - 1, -thin)
+    kept_sweeps = sweeps_kept(sweeps, burn_in, n_samples)
     kept = len(kept_sweeps)
     rows = np.empty((kept, m, d), dtype=np.float32)
     cols = np.empty((kept, n, d), dtype=np.float32)
@@ -82,6 +81,12 @@ def gibbs(
             priors.append(row_prior._replace(noise_precision=noise))
         told("sweep", sweep + 1, sweeps)
     return Chain(rows, cols, priors, rmse)
+
+
+def sweeps_kept(sweeps: int, burn_in: int, n_samples: int) -> range:
+    """Those whose draws are kept: evenly spaced, from the last one back."""
+    thin = max(1, -(-(sweeps - burn_in) // n_samples))
+    return range(sweeps - 1, burn_in - 1, -thin)
 
 
 def hyperparameters(F: Array, rng: np.random.Generator) -> tuple[Array, Array]:

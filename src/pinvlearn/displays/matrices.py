@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinvlearn._core.arrays import Matrix, is_operator
+from pinvlearn._core.arrays import Matrix, is_operator, is_sparse
+from pinvlearn._core.sparse import merged
 from pinvlearn._validation import check_matrix
 from pinvlearn.displays._axes import axes
 from pinvlearn.functional.matrices import hub_spoke
@@ -155,7 +156,8 @@ class DegreeDisplay:
     """
 
     def __init__(self, A: Matrix) -> None:
-        rows, columns = _entries(A).nonzero()
+        A = _entries(A)
+        rows, columns = A.nonzero()
         self.row_degrees = np.bincount(rows, minlength=A.shape[0])
         self.column_degrees = np.bincount(columns, minlength=A.shape[1])
 
@@ -218,4 +220,4 @@ def _entries(A: Matrix) -> Any:
     A = check_matrix(A)
     if is_operator(A):
         raise TypeError("A plot of non-zeros needs the entries of A; a LinearOperator has none.")
-    return A
+    return merged(A) if is_sparse(A) else A

@@ -12,6 +12,7 @@ from pinvlearn._core.arrays import (
     Matrix,
     as_array,
     is_operator,
+    is_sparse,
     power_of_two_scale,
     scaled,
     to_dense,
@@ -25,6 +26,7 @@ from pinvlearn._core.device import (
     moved_to,
     on_device,
 )
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.threads import lapack_threads, one_blas_thread
 from pinvlearn._validation import (
     check_choice,
@@ -268,6 +270,9 @@ def lstsq(
             "device and library."
         )
     one = np.ndim(Y) == 1
+    if one and is_sparse(Y):
+        check_sparse(Y, "Y")
+        Y = to_dense(Y)
     if one and not np.ma.isMaskedArray(Y):
         Y = np.asarray(Y, like=home(Y))
     targets = check_matrix(Y[:, None] if one else Y, "Y")

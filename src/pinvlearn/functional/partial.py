@@ -13,6 +13,7 @@ from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_choice,
     check_count,
+    check_factor_memory,
     check_nonnegative,
     check_positive,
     check_rank,
@@ -133,6 +134,8 @@ def partial_svd(
                 'all of them, use "descent".'
             )
         return _descent.of_complete(rows, cols, values, shape, k, alpha, check_rng(rng))
+    advice = "number those that have some by pandas.factorize"
+    check_factor_memory(8 * sum(shape) * k, shape, advice)
     scale = 1.0 / np.sqrt(k) if init is None else float(init)
     with one_blas_thread():  # for the small factors at its end
         return _descent.factor_at_a_time(

@@ -12,7 +12,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, Matrix, Shifted, matrix_home, max_abs
+from pinvlearn._core.arrays import (
+    Array,
+    Matrix,
+    Shifted,
+    c_ordered,
+    matrix_home,
+    max_abs,
+)
 from pinvlearn._core.device import as_given, moved_to, on_device, to_host
 from pinvlearn._core.products import product
 from pinvlearn._core.threads import one_blas_thread
@@ -249,10 +256,13 @@ class Decomposition(Followed, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return on_device(getattr(self, name))
 
     def _place(self, like: Array, **attributes: Array) -> None:
-        """Set fitted arrays, where `like` lives and in the precision of X."""
+        """Set fitted arrays, where `like` lives and in the precision of X.
+
+        They lie as a copy would, so that one gives the same bits, and hold no more than is shown.
+        """
         for name, values in attributes.items():
             held = moved_to(values, like).astype(self._dtype, copy=False)
-            setattr(self, name, as_given(held))
+            setattr(self, name, as_given(c_ordered(held, copy=False)))
 
     def _projected(self, X: Any, mean: Array | None = None) -> Array:
         """(X - mean) Vᵀ for new rows; it is finite only where they are, which saves a pass."""

@@ -7,29 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, IntArray
+from pinvlearn._core.arrays import Array, IntArray, is_sparse
 from pinvlearn._validation import unmasked
 
 NUMBERS = {"i": "integers", "u": "integers", "f": "floats", "b": "truth values"}
 WORDS = {"U": "strings", "S": "bytes", "M": "dates", "m": "durations", **NUMBERS}
-TIMES: dict[str, tuple[type, str, str]] = {
-    "M": (date, "to_datetime64", "datetime64"),
-    "m": (timedelta, "to_timedelta64", "timedelta64"),
+TIMES: dict[str, tuple[Any, str, str]] = {
+    "M": (date | np.datetime64, "to_datetime64", "datetime64"),
+    "m": (timedelta | np.timedelta64, "to_timedelta64", "timedelta64"),
 }
-"""By NumPy's kind: Python's class, pandas' method that keeps nanoseconds, and NumPy's name."""
+"""By NumPy's kind: the classes, pandas' method that keeps nanoseconds, and NumPy's name."""
 
 
 def as_ids(name: str, ids: Any) -> Any:
     """A 1-D array of ids, none missing: strings, numbers, dates or durations where all are such,
     else objects."""
-    array = np.atleast_1d(np.asarray(unmasked(ids)))
+    kinds = {type(cell) for cell in ids} if isinstance(ids, list | tuple) else set()
+    # NumPy turns 7 among strings into "7", and integers on both sides of 2^63 into floats.
+    array = _objects(ids) if len(kinds) > 1 else np.atleast_1d(np.asarray(unmasked(ids)))
+    array = _objects(ids) if kinds == {int} and array.dtype.kind == "f" else array
     array = array.astype(object) if array.dtype.kind == "T" else array
-    if isinstance(ids, list | tuple):
-        kinds = {type(cell) for cell in ids}
-        # NumPy turns 7 among strings into "7", and integers on both sides of 2^63 into floats.
-        if len(kinds) > 1 or (kinds == {int} and array.dtype.kind == "f"):
-            array = np.empty(len(ids), dtype=object)
-            array[:] = ids
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; give one id for each row.")
     if array.dtype.kind == "O":
@@ -37,7 +34,7 @@ def as_ids(name: str, ids: Any) -> Any:
         kinds = {type(cell) for cell in array}
         if not missing and kinds <= {str, np.str_}:
             array = array.astype(str)
-        elif not missing and all(issubclass(kind, int | np.integer) for kind in kinds):
+        elif not missing and all(_is_whole(kind) for kind in kinds):
             array = _as_int64(array)
         elif not missing:
             array = _as_times(_as_times(array, "M"), "m")
@@ -52,6 +49,17 @@ def as_ids(name: str, ids: Any) -> Any:
     return array
 
 
+def _objects(cells: Any) -> Any:
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array
+
+
+def _is_whole(kind: type) -> bool:
+    """Whether cells of a type are whole numbers; to NumPy its durations are such, too."""
+    return issubclass(kind, int | np.integer) and not issubclass(kind, np.timedelta64)
+
+
 def _as_int64(array: Any) -> Any:
     """Whole numbers as signed ones, where these hold them: others would be compared as floats."""
     try:
@@ -61,14 +69,26 @@ def _as_int64(array: Any) -> Any:
     return signed if array.dtype.kind == "O" or (signed >= 0).all() else array
 
 
+def refuse_sparse(*ids: Any) -> None:
+    """A sparse matrix holds ratings or clicks, not ids; NumPy makes an object of it."""
+    for matrix in filter(is_sparse, ids):
+        raise TypeError(
+            f"A sparse matrix of shape {matrix.shape} is given, and ids are needed. Give the "
+            "entries of a matrix: rows, cols, values = as_triplets(X); fit(rows, cols, values)."
+        )
+
+
 def learned(ids: Any) -> tuple[Any, IntArray]:
     """Different ids in an order of their own, and the place of each among them."""
     if ids.dtype.kind != "O":
         known, places = np.unique(ids, return_inverse=True)
         return known, places.astype(np.int64)
-    different = sorted(set(ids.tolist()), key=lambda cell: (type(cell).__name__, cell))
-    known = np.empty(len(different), dtype=object)
-    known[:] = different
+    different = set(ids.tolist())
+    try:
+        order = sorted(different, key=lambda cell: (type(cell).__name__, cell))
+    except TypeError:  # of members of an enumeration, say, none is less than another
+        order = sorted(different, key=lambda cell: (type(cell).__name__, repr(cell)))
+    known = _objects(order)
     return known, places_of("ids", known, ids)
 
 
@@ -111,9 +131,9 @@ def _comparable(known: Any, ids: Any) -> tuple[Any, Any]:
 
 def _as_times(ids: Any, kind: str) -> Any:
     """Dates or durations of Python and pandas as NumPy's, where all are such; no zones of time."""
-    of_python, of_pandas, of_numpy = TIMES[kind]
+    classes, of_pandas, of_numpy = TIMES[kind]
     if ids.dtype.kind != "O" or not all(
-        isinstance(cell, of_python) and getattr(cell, "tzinfo", None) is None for cell in ids
+        isinstance(cell, classes) and getattr(cell, "tzinfo", None) is None for cell in ids
     ):
         return ids
     cells = [getattr(cell, of_pandas)() if hasattr(cell, of_pandas) else cell for cell in ids]

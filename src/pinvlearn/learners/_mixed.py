@@ -5,7 +5,7 @@ pandas and polars are told apart by what their frames can do; neither is importe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,24 +105,33 @@ def missing_rows(X: Any, columns: Sequence[Column], missing_values: Any) -> list
     return [np.flatnonzero(_gaps(series, missing_values)).tolist() for series in _series(X)]
 
 
-def with_cells(X: Any, name: Any, rows: list[int], values: list[Any]) -> Any:
-    """A frame with some cells of a column replaced, its type kept where that can hold them."""
-    series = X[name]
+def with_cells(X: Any, cells: Mapping[Any, tuple[list[int], list[Any]]]) -> Any:
+    """A copy of a frame with cells of some columns replaced, in some rows each."""
+    filled = {name: _with_values(X[name], rows, values) for name, (rows, values) in cells.items()}
+    if not hasattr(X, "iloc"):
+        return X.with_columns(filled.values())
+    X = X.copy()
+    for name, series in filled.items():
+        X[name] = series
+    return X
+
+
+def _with_values(series: Any, rows: list[int], values: list[Any]) -> Any:
+    """A column with some cells replaced, its type kept where that can hold them."""
     # a column of nothing but gaps has the type of NaN, whatever it holds elsewhere
     other = isinstance(values[0], str | bool) and _letter(series.dtype) == "f"
-    if hasattr(X, "iloc"):
-        X, series = X.copy(), series.astype(object) if other else series.copy()
+    if hasattr(series, "iloc"):
+        series = series.astype(object) if other else series.copy()
         if hasattr(series, "cat"):
             there = {*series.cat.categories}
             series = series.cat.add_categories([v for v in dict.fromkeys(values) if v not in there])
         series.iloc[rows] = values
-        X[name] = series
-        return X
+        return series
     cells = series.to_list()
     for row, value in zip(rows, values, strict=True):
         cells[row] = value
     kind = None if other or str(series.dtype) == "Null" else series.dtype
-    return X.with_columns(type(series)(name, cells, dtype=kind))
+    return type(series)(series.name, cells, dtype=kind)
 
 
 def with_columns(X: Any, names: Sequence[Any], matrix: Array) -> Any:

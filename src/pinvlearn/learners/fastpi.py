@@ -319,10 +319,7 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
     def _weights(self, factors: Decomposed, alpha: float, scale: float) -> tuple[Array, ...]:
         """Z of the unscaled inputs, as the smaller of the product and its factors."""
         s = factors.s[: self.rank_]
-        if alpha == 0.0:
-            gains = cutoff_gain(s, factors.rcond)
-        else:
-            gains = ridge_gain(s, alpha).astype(s.dtype)
+        gains = cutoff_gain(s, factors.rcond) if alpha == 0.0 else ridge_gain(s, alpha)
         W = (gains * s.dtype.type(scale))[:, None] * factors.C[: self.rank_]
         n, (rank, n_labels) = self.n_features_in_, W.shape
         if n * n_labels <= (n + n_labels) * rank:

@@ -382,16 +382,17 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         columns = self.columns_ or []
         inputs = self._inputs(X, reset=False)
         expected = self._expected(inputs)
-        answer = X
+        cells: dict[Any, tuple[list[int], list[Any]]] = {}
         for at, rows in enumerate(missing_rows(X, columns, self.missing_values)):
             column = columns[at]
             if not rows or column.stop == column.start:
                 continue
             if column.kind == "category":
-                cells = self._likely(inputs[rows], column, self.classifiers_[at])
+                values = self._likely(inputs[rows], column, self.classifiers_[at])
             else:
-                cells = _as_cells(expected[rows, column.start], column)
-            answer = with_cells(answer, column.name, rows, cells)
+                values = _as_cells(expected[rows, column.start], column)
+            cells[column.name] = rows, values
+        answer = with_cells(X, cells)
         if not self.keep_empty_features:
             answer = answer[[columns[at].name for at in self.kept_features_]]
         if self.indicator_ is not None:

@@ -16,6 +16,7 @@ from pinvlearn._validation import (
     check_alpha,
     check_choice,
     check_count,
+    check_factor_memory,
     check_indices,
     check_jobs,
     check_lengths,
@@ -29,6 +30,7 @@ from pinvlearn._validation import (
 )
 from pinvlearn.completion.als import Entries, entries_of, merged, row_runner, rows_of_entries
 from pinvlearn.completion.completed import Completed
+from pinvlearn.completion.gibbs import sweeps_kept
 from pinvlearn.completion.implicit import Trial, extra_confidence, ranking_score, solved_rows
 from pinvlearn.learners._completing import (
     BURN_IN,
@@ -47,6 +49,7 @@ from pinvlearn.learners._ids import (
     known_places,
     learned,
     places_of,
+    refuse_sparse,
     triplets,
     with_counts,
 )
@@ -60,6 +63,9 @@ MOST_FLOPS, MOST_SAMPLE_BYTES = 2e12, 2**29
 
 SCORE_CELLS = 2**22
 """Scores held at a time by `recommend` and `similar`: 32 MiB."""
+
+INDICES = "give ids that are integers as fit(users, items, ratings), not as pairs"
+"""What to do where there are as many rows as the largest id says."""
 
 
 class PartialSVD(Followed, RegressorMixin, BaseEstimator):
@@ -254,6 +260,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         jobs = check_jobs(self.n_jobs)
         samples = check_count("n_samples", self.n_samples, least=1) or 1
         most = (CLICK_ITERATIONS if clicks else ITERATIONS[solver]) if given is None else given
+        draws = sweeps_kept(most, most // BURN_IN, samples) if solver == "gibbs" else ()
+        check_factor_memory((8 + 4 * len(draws)) * sum(shape) * (rank + 1), shape, INDICES)
 
         def solved(part: Any, rng: np.random.Generator) -> Fitted:
             problem = Problem(
@@ -327,6 +335,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         self, users: Any, items: Any, ratings: Any
     ) -> tuple[IntArray, IntArray, Array, tuple[int, int], int]:
         """Places, values and shape of all entries, sorted; and how many ids repeat others'."""
+        refuse_sparse(users, items)
         self.users_ = self.items_ = None
         clicks = check_choice("feedback", self.feedback, FEEDBACK) == "implicit"
         if clicks and ratings is None:
@@ -456,6 +465,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
 
     def _places(self, users: Any, items: Any) -> tuple[IntArray, IntArray]:
         """Rows and columns of ids or pairs; beyond the shape for those never seen."""
+        refuse_sparse(users, items)
         if self.users_ is None:
             if items is None:
                 return check_pairs(users)
@@ -578,6 +588,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             A copy that also knows the new ratings; this one is unchanged.
         """
         check_is_fitted(self)
+        refuse_sparse(users, items)
         m, n = self.shape_
         ids, clicks = self.users_, self.confidence_ is not None
         if clicks and ratings is None:
@@ -595,6 +606,8 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             rows = rows.copy()
             rows[rows < 0] = m + codes
             ids, count = joined(ids, new), m + len(new)
+        size = self.completed_.rows.nbytes // self.completed_.rows.shape[1]  # of a row
+        check_factor_memory(count * size, (count, n), INDICES)
         if clicks:
             rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
         elif ids is not None:

@@ -12,7 +12,7 @@ from math import ceil
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, power_of_two_scale, scaled
 from pinvlearn._core.threads import one_blas_thread
 
 SYMMETRIC = 1.1
@@ -91,6 +91,7 @@ def flatness(A: Array) -> float:
     """
     m, n = A.shape
     rows = A[:: -(-m // SAMPLE)]
+    rows = scaled(rows, power_of_two_scale(rows))  # squares of their products are formed
     products = rows.astype(np.float64, copy=False) @ rows.T.astype(np.float64, copy=False)
     squares = np.diagonal(products)
     count = len(squares)

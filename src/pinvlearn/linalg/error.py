@@ -10,6 +10,7 @@ from pinvlearn._core.arrays import (
     Array,
     Matrix,
     as_array,
+    magnitude,
     matrix_home,
     power_of_two_scale,
     scaled,
@@ -28,14 +29,21 @@ class _Residual:
     """
 
     def __init__(self, A: Matrix, approx: SVD | RangeBasis | Array) -> None:
-        self.scale = power_of_two_scale(A)
+        sizes = [magnitude(A)]
+        if not isinstance(approx, RangeBasis):
+            sizes.append(magnitude(approx.s if isinstance(approx, SVD) else approx))
+        self.scale = power_of_two_scale(A, max(sizes))  # of the larger: zeros have no size
         if isinstance(approx, SVD):
-            self.scale = min(self.scale, power_of_two_scale(approx.s))
-            approx = replace(approx, s=scaled(approx.s, self.scale))
+            approx = replace(approx, s=self._scaled(approx.s))
         elif not isinstance(approx, RangeBasis):
-            self.scale = min(self.scale, power_of_two_scale(approx))
-            approx = scaled(approx, self.scale)
+            approx = self._scaled(approx)
         self.A, self.approx = scaled(A, self.scale), approx
+
+    def _scaled(self, approx: Matrix) -> Matrix:
+        """In double precision, as single may not hold the scale of A."""
+        if self.scale != 1.0 and hasattr(approx, "astype"):
+            approx = approx.astype(np.float64, copy=False)
+        return scaled(approx, self.scale)
 
     def __matmul__(self, X: Array) -> Array:
         if isinstance(self.approx, RangeBasis):

@@ -14,7 +14,8 @@ from math import ceil
 import numpy as np
 import scipy.sparse
 
-from pinvlearn._core.arrays import IntArray, Matrix
+from pinvlearn._core.arrays import IntArray, Matrix, is_sparse
+from pinvlearn._core.device import is_foreign
 from pinvlearn._core.sparse import merged
 
 
@@ -60,13 +61,22 @@ class Reordering:
         Parameters
         ----------
         A : array or sparse array of shape (m, n)
-            A matrix of the shape that was ordered; a sparse one that can be indexed (CSR or CSC).
+            A matrix of the shape that was ordered.
 
         Returns
         -------
         array or sparse array of shape (m, n)
-            ``A[rows][:, columns]``.
+            ``A[rows][:, columns]``; in CSR form where a sparse A is neither CSR nor CSC.
         """
+        if is_sparse(A):
+            A = A if A.format in ("csr", "csc") else A.tocsr()  # not all others can be indexed
+        elif not is_foreign(A):
+            A = np.asarray(A)
+        if A.shape != (shape := (len(self.rows), len(self.columns))):
+            raise ValueError(
+                f"A has shape {A.shape}, but the order is of a matrix of shape {shape}. Give a "
+                "matrix of that shape."
+            )
         return A[self.rows][:, self.columns]
 
     def split(self, A: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:

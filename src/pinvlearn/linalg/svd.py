@@ -20,7 +20,16 @@ from pinvlearn._core.arrays import (
     to_dense,
 )
 from pinvlearn._core.checks import number
-from pinvlearn._core.device import as_given, fields_of, home, is_device, on_device
+from pinvlearn._core.device import (
+    as_given,
+    device_name,
+    fields_of,
+    home,
+    is_device,
+    is_foreign,
+    moved_to,
+    on_device,
+)
 from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn.linalg.report import Report
@@ -37,9 +46,14 @@ Gain = Callable[[Array], Array]
 
 
 def ridge_gain(s: Array, alpha: float) -> Array:
-    """s / (s² + alpha), written so that neither overflows: 1 / (s + alpha / s)."""
+    """s / (s² + alpha), written so that neither overflows: 1 / (s + alpha / s).
+
+    In double precision, as in single a small alpha is 0, and 0/0 no number.
+    """
+    wide = s.astype(np.float64, copy=False)
     with np.errstate(divide="ignore", over="ignore"):
-        return 1.0 / (s + alpha / s)
+        gains: Array = (1.0 / (wide + alpha / wide)).astype(s.dtype, copy=False)
+    return gains
 
 
 def cutoff_gain(s: Array, rcond: float) -> Array:
@@ -194,7 +208,7 @@ class SVD:
             The entry (i, j).
         """
         U, s, Vt = on_device(self.U), on_device(self.s), on_device(self.Vt)
-        return float((U[i] * s) @ Vt[:, j])
+        return float((U[i, :] * s) @ Vt[:, j])
 
     def to_array(self) -> Array:
         """Multiply the factors out.
@@ -279,6 +293,7 @@ class SVD:
         SVD
             Of at most k + b components.
         """
+        self._check_here("append_rows")
         rows = _as_block(B, (None, self.shape[1]), self.s.dtype, "append_rows")
         size = max(max_abs(rows), float(self.s.max(initial=0.0)))
         scale = power_of_two_scale(rows, size)  # so that no square overflows, nor vanishes
@@ -307,10 +322,18 @@ class SVD:
         SVD
             Of at most k + b components.
         """
+        self._check_here("append_columns")
         columns = _as_block(B, (self.shape[0], None), self.s.dtype, "append_columns")
         grown = self.T.append_rows(columns.T).T
         reason = f"updated with {columns.shape[1]} columns"
         return replace(grown, report=replace(grown.report, reason=reason))
+
+    def _check_here(self, name: str) -> None:
+        if is_foreign(self.s):
+            raise TypeError(
+                f"{name} works on NumPy arrays alone, and this decomposition is one of "
+                f"{device_name(on_device(self.s))}. Move U, s and Vt to NumPy, into another SVD."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,18 +419,20 @@ def _alike(found: Any, given: Any) -> Any:
 
 def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
     """left · diag(middle) · right · X, from the right, so that nothing large is formed."""
-    if home(on_device(left)) is not None:
-        left, middle, right = on_device(left), on_device(middle), on_device(right)
-        product = left @ ((middle if X.ndim == 1 else middle[:, None]) * (right @ on_device(X)))
-        return product if is_device(X) else as_given(product)
     check_sparse(X)
     _refuse_masked(X, "what is multiplied")
-    X = X if is_sparse(X) else np.asarray(X)
+    there = home(on_device(left)) is not None
+    X = X if is_sparse(X) or is_device(X) or (there and is_foreign(X)) else np.asarray(X)
     if X.ndim not in (1, 2) or X.shape[0] != right.shape[1]:
         raise ValueError(
             f"An operator of shape {(left.shape[0], right.shape[1])} cannot multiply an array of "
-            f"shape {X.shape}: it needs {right.shape[1]} rows, in one or two dimensions."
+            f"shape {tuple(X.shape)}: it needs {right.shape[1]} rows, in one or two dimensions."
         )
+    if there:
+        left, middle, right = on_device(left), on_device(middle), on_device(right)
+        Y = moved_to(to_dense(X) if is_sparse(X) else on_device(X), left)
+        product = left @ ((middle if Y.ndim == 1 else middle[:, None]) * (right @ Y))
+        return product if is_device(X) else as_given(product)
     if X.ndim == 1:
         vector: Array = left @ (middle * (right @ X))
         return vector

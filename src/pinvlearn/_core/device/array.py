@@ -352,7 +352,9 @@ class DeviceArray(NDArrayOperatorsMixin):
         given = [like.bare(x) for x in inputs]
         if where is not True:
             given_where = like.bare(where)
-            found = like.xp.where(given_where, value_of(like, ufunc, given), out.data)
+            with np.errstate(all="ignore"):  # values elsewhere are made too, and left out
+                values = value_of(like, ufunc, given)
+            found = like.xp.where(given_where, values, out.data)
             out[...] = DeviceArray(found)
             return out
         if out is None:
