@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import narwhals
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -191,14 +192,22 @@ def _inputs(skl2onnx: ModuleType, first: Any, X: Any) -> Any:
     missing = [name for name in first.feature_names_in_ if name not in X.columns]
     if missing:
         raise ValueError(f"X lacks the column {missing[0]!r} that the pipeline learned from.")
-    return [(str(name), _column_type(types, name, X[name])) for name in first.feature_names_in_]
+    names = first.feature_names_in_
+    kinds = first.kinds_ if isinstance(first, TabularInputs) else [None] * len(names)
+    return [
+        (str(name), _column_type(types, name, X[name], kind))
+        for name, kind in zip(names, kinds, strict=True)
+    ]
 
 
-def _column_type(types: ModuleType, name: Any, column: Any) -> Any:
-    kind = np.asarray(column).dtype.kind
-    if kind in "biuf":
+def _column_type(types: ModuleType, name: Any, column: Any, kind: str | None) -> Any:
+    """The type of an input, by the column's own, which gaps do not change, or its entries."""
+    dtype = narwhals.from_native(column, series_only=True).dtype
+    known = np.asarray(column).dtype.kind
+    numbers = dtype.is_numeric() or dtype == narwhals.Boolean or known in "biuf"
+    if numbers or kind == NUMBER:  # Python's own numbers come as objects
         return types.DoubleTensorType([None, 1])
-    if kind in "OUT":
+    if known in "OUT":
         return types.StringTensorType([None, 1])
     raise TypeError(
         f"column {name!r} is of type {column.dtype}, for which a graph has no input. Turn it into "
