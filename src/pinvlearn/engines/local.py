@@ -61,6 +61,11 @@ class BlockRows:
         return sum(len(block) for block in self.blocks())
 
     @property
+    def n_weighted(self) -> int:
+        """How many have a positive weight."""
+        return sum(block.n_weighted for block in self.blocks())
+
+    @property
     def n_columns(self) -> int:
         """Columns of H."""
         return self.schema.n_columns
@@ -142,7 +147,8 @@ class BlockRows:
             products = merged(pieces, partial(Products.added, spare=spare))
         if not products.finite:
             self.raise_not_finite()
-        return Gram(products, self.schema, (), float(self.n_rows), products.magnitude)
+        rows = float(self.n_rows), float(self.n_weighted)
+        return Gram(products, self.schema, (), *rows, products.magnitude)
 
     def raise_not_finite(self) -> None:
         """Name the feature that is not finite."""

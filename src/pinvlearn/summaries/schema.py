@@ -346,10 +346,11 @@ def check_numbers(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} holds NaN or infinity")
 
 
-def check_counted(blocks: Any, n_rows: Any, mass: Any) -> None:
+def check_counted(blocks: Any, n_rows: Any, n_weighted: Any, mass: Any) -> None:
     """Raise ValueError for counts that no rows have."""
-    if not (np.isfinite(n_rows) and n_rows >= 0.0):
-        raise ValueError(f"n_rows is {n_rows!r}")
+    for name, count in (("n_rows", n_rows), ("n_weighted", n_weighted)):
+        if not (np.isfinite(count) and count >= 0.0):
+            raise ValueError(f"{name} is {count!r}")
     if not (np.isfinite(mass) and mass >= 0.0):
         raise ValueError(f"mass is {mass!r}")
     last: tuple[str, int] = ("", -1)
