@@ -323,6 +323,8 @@ def as_classes(classes: Any) -> Any:
 
 def _united_classes(one: Any, two: Any) -> Any:
     """Classes of both; large integers do not become floating-point numbers on the way."""
+    if "f" in (one.dtype.kind, two.dtype.kind):
+        one, two = _without_rounding(one, two), _without_rounding(two, one)
     if one.dtype.kind + two.dtype.kind in ("iu", "ui"):
         signed, unsigned = (one, two) if one.dtype.kind == "i" else (two, one)
         if unsigned.max() <= np.iinfo(np.int64).max:
@@ -335,6 +337,23 @@ def _united_classes(one: Any, two: Any) -> Any:
                 "them as strings."
             )
     return np.union1d(one, two)
+
+
+def _without_rounding(classes: Any, others: Any) -> Any:
+    """Classes as integers, where they are floats and some of the others no float holds."""
+    if classes.dtype.kind != "f" or others.dtype.kind not in "iu":
+        return classes
+    with np.errstate(invalid="ignore"):  # what no integer holds is told below
+        exact = others.astype(np.float64).astype(others.dtype) == others
+        whole = classes.astype(np.int64)
+    if exact.all():
+        return classes
+    if (whole != classes).any():
+        raise ValueError(
+            f"classes {classes!r} and {others!r} are of different types, and no type holds all of "
+            "them; use one type."
+        )
+    return whole
 
 
 def check_numbers(name: str, array: Any, shape: tuple[int, ...]) -> None:
