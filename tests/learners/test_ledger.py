@@ -1156,6 +1156,15 @@ class TestOnce:
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("solver", ["auto", "cholesky", "gram", "qr"])
+def test_the_first_row_alone_is_a_constant(solver):
+    """Its sums about its mean are rounding, which no ridge of a path was large enough for."""
+    model = ELMRegressor(20, solver=solver, random_state=0).partial_fit(X[:1], TARGETS[:1, 0])
+    np.testing.assert_allclose(model.predict(X), TARGETS[0, 0])
+    model = ELMClassifier(20, solver=solver, random_state=0).partial_fit(X[:1], LABELS[:1])
+    assert np.isfinite(model.partial_fit(X[1:], LABELS[1:]).predict_proba(X)).all()
+
+
 @pytest.mark.parametrize("solver", ["auto", "qr"])
 @pytest.mark.parametrize("learn", ["fit", "partial_fit", "fit_blocks"])
 def test_rows_of_weight_zero_do_not_choose_a_ridge(learn, solver):

@@ -232,6 +232,8 @@ class Gram:
         if self.schema.task != "targets":
             products = products.combined(self.schema.signs)
         moments = products.moments(intercept, overwrite=overwrite)
+        if intercept and self.n_weighted == 1.0 and not self.decayed:
+            moments.clear()  # one row is its mean, and what is left is rounding
         moments.magnitude = max(self.mass, moments.magnitude)
         return moments
 
