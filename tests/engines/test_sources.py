@@ -159,6 +159,44 @@ def test_memory_mapped_arrays(tmp_path):
         NpyBlocks(*paths)
 
 
+def test_a_slice_is_a_source_of_some_blocks(parquet, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", LABELS)
+    for source in (
+        ParquetBlocks(parquet, target="y", sample_weight="w"),
+        NpyBlocks(tmp_path / "X.npy", tmp_path / "y.npy", rows=200),
+    ):
+        part = source[1:-1]
+        assert (len(part), len(part[1:]), len(part[::-1])) == (3, 2, 3)
+        np.testing.assert_array_equal(part[1:][-1][1], source[3][1])
+        np.testing.assert_array_equal(stacked(part)[1], stacked(list(source)[1:-1])[1])
+        assert len(pickle.dumps(part)) < 2000
+
+
+def test_arrays_are_found_from_another_folder(tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", LABELS)
+    monkeypatch.chdir(tmp_path)
+    sent = pickle.dumps(NpyBlocks("X.npy", "y.npy"))
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(pickle.loads(sent)[0][0], X)
+
+
+def test_what_is_not_rows_of_one_array_is_refused(tmp_path):
+    np.save(tmp_path / "y.npy", LABELS)
+    np.save(tmp_path / "one.npy", 3.0)
+    np.savez(tmp_path / "X.npz", X=X)
+    with pytest.raises(ValueError, match="NpzBlocks reads such files"):
+        NpyBlocks(tmp_path / "X.npz", tmp_path / "y.npy")
+    with pytest.raises(ValueError, match="holds a single value"):
+        NpyBlocks(tmp_path / "one.npy", tmp_path / "y.npy")
+
+
+def test_features_are_a_list(parquet):
+    with pytest.raises(TypeError, match=r"give a list of columns, such as \['abc'\]"):
+        ParquetBlocks(parquet, target="y", features="abc")
+
+
 def test_lists_of_npz_files(tmp_path):
     sparse = scipy.sparse.csr_array(np.where(X > 1.0, X, 0.0))
     np.savez(tmp_path / "0.npz", X=X[:10], y=LABELS[:10], sample_weight=W[:10])

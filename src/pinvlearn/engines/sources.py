@@ -98,6 +98,8 @@ class ParquetBlocks(Sequence[Block]):
         return len(self._groups)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks.of(self, number)
         path, group = self._groups[number]
         try:
             table = self._file(path).read_row_group(group, columns=_columns(self))
@@ -270,22 +272,26 @@ class NpyBlocks(Sequence[Block]):
 
     def __post_init__(self) -> None:
         whole_number("rows", self.rows, 1)
-        lengths = {str(path): len(_mapped(path)) for path in self._paths}
+        lengths = {path: len(_mapped(path)) for path in self._paths}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The files have different numbers of rows: {lengths}.")
 
-    @property
-    def _paths(self) -> list[str | PathLike[str]]:
-        return [path for path in (self.X, self.y, self.sample_weight) if path is not None]
+    @cached_property
+    def _paths(self) -> list[str]:
+        """Absolute, so that workers in other folders find them."""
+        given = (self.X, self.y, self.sample_weight)
+        return [str(Path(path).absolute()) for path in given if path is not None]
 
     @cached_property
     def _n_rows(self) -> int:
-        return len(_mapped(self.y))
+        return len(_mapped(self._paths[1]))
 
     def __len__(self) -> int:
         return -(-self._n_rows // self.rows)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks.of(self, number)
         start = range(0, self._n_rows, self.rows)[number]
         return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._paths)
 
@@ -326,6 +332,8 @@ class NpzBlocks(Sequence[Block]):
         return len(self._files)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks.of(self, number)
         path = self._files[number]
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -340,6 +348,27 @@ class NpzBlocks(Sequence[Block]):
         if not {"X", "y"} <= set(parts):
             raise ValueError(f"{path} holds {', '.join(parts)}; a block needs X and y.")
         return tuple(parts[name] for name in ("X", "y", "sample_weight") if name in parts)
+
+
+@dataclass(frozen=True)
+class SomeBlocks(Sequence[Block]):
+    """A slice of a source: some of its blocks, which are read when they are asked for."""
+
+    source: Sequence[Block]
+    numbers: range
+
+    @classmethod
+    def of(cls, source: Sequence[Block], part: slice) -> SomeBlocks:
+        """The blocks of a slice."""
+        return cls(source, range(len(source))[part])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks(self.source, self.numbers[number])
+        return self.source[self.numbers[number]]
 
 
 def _listed(paths: Paths, suffix: str) -> list[str]:
@@ -387,11 +416,15 @@ def _damaged(path: str, kind: str, failure: Exception) -> ValueError:
     )
 
 
-def _mapped(path: str | PathLike[str]) -> Array:
+def _mapped(path: str) -> Array:
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     except (EOFError, ValueError) as failure:
-        raise _damaged(str(path), "npy", failure) from failure
+        raise _damaged(path, "npy", failure) from failure
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} holds several arrays; NpzBlocks reads such files.")
+    if array.ndim == 0:
+        raise ValueError(f"{path} holds a single value; give one row for each sample.")
     return array
 
 
@@ -405,6 +438,11 @@ def _columns(source: Any) -> list[str]:
 
 def _set_columns(source: Any, names: list[str], path: str) -> None:
     """All other columns are the features, where the user named none."""
+    if isinstance(source.features, str):
+        raise TypeError(
+            f"features={source.features!r} is one text; give a list of columns, such as "
+            f"[{source.features!r}]."
+        )
     if source.features is None:
         others = {*_names(source.target), *_names(source.sample_weight)}
         object.__setattr__(source, "features", [name for name in names if name not in others])
