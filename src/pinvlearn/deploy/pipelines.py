@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 from types import ModuleType
 from typing import Any
 
@@ -288,6 +289,11 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 def _table(nodes: Nodes, operator: Any) -> str:
     """A table by its columns, texts as they are."""
     inputs = [(part.full_name, _is_text(part)) for part in operator.inputs]
+    if len(inputs) < operator.raw_operator.n_features_in_:
+        raise NotImplementedError(
+            "it puts the columns that a ColumnTransformer gives to TabularInputs side by side as "
+            "texts; give TabularInputs the whole table, or each column of texts by itself"
+        )
     return prepared_table(nodes, operator.raw_operator, inputs)
 
 
@@ -305,8 +311,10 @@ def _rows(nodes: Nodes, operator: Any) -> str:
 def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     """SimpleImputer in double: skl2onnx has it in single precision."""
     imputer, nodes = operator.raw_operator, ContainerNodes(scope, container)
-    statistics = np.asarray(imputer.statistics_)
-    if statistics.dtype.kind != "f" or imputer.add_indicator or np.isnan(statistics).any():
+    found = np.asarray(imputer.statistics_).tolist()  # constants come as objects
+    numeric = all(isinstance(value, Real) for value in found)
+    statistics = np.array(found if numeric else [np.nan], dtype=np.float64)
+    if imputer.add_indicator or np.isnan(statistics).any():
         raise NotImplementedError(
             "SimpleImputer is converted for numbers, where every column has a value, without "
             "add_indicator"
@@ -316,7 +324,7 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
         gaps = nodes.add("IsNaN", x)
     else:
         gaps = nodes.add("Equal", x, nodes.constant(np.float64(imputer.missing_values)))
-    filled = nodes.add("Where", gaps, nodes.constant(statistics.astype(np.float64)), x)
+    filled = nodes.add("Where", gaps, nodes.constant(statistics), x)
     nodes.rename(filled, operator.outputs[0].full_name)
 
 
