@@ -141,6 +141,31 @@ def test_round_trip_with_sparse_centers(file) -> None:
     np.testing.assert_array_equal(output(pinvlearn.load(file), S), output(model, S))
 
 
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_round_trip_with_sparse_centers_that_were_given(kind, file) -> None:
+    centers = kind(np.where(X > 0.5, X, 0.0)[:10])
+    model = pinvlearn.RBFNetworkRegressor(centers=centers, gamma=0.1).fit(X, X[:, 0])
+    pinvlearn.save(model, file)
+    np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
+
+
+@pytest.mark.parametrize("kind", [pinvlearn.FastPCA, pinvlearn.FastTruncatedSVD])
+def test_round_trip_of_components_that_were_found_after_rows_were_added(kind, file) -> None:
+    model = kind(2).partial_fit(X)
+    expected = model.transform(X)
+    pinvlearn.save(model, file)
+    np.testing.assert_allclose(pinvlearn.load(file).transform(X), expected, atol=1e-12)
+
+
+def test_save_says_what_to_do_about_data_frames(file) -> None:
+    pd = pytest.importorskip("pandas")
+    centers = pd.DataFrame(X[:9], columns=list("abcd"))
+    model = pinvlearn.RBFNetworkRegressor(centers=centers, gamma=0.1)
+    with pytest.raises(TypeError, match="such as a data frame.*Give arrays"):
+        pinvlearn.save(model, file)
+    assert os.listdir(file.parent) == []
+
+
 def test_round_trip_of_a_pipeline(file) -> None:
     model = make_pipeline(StandardScaler(), pinvlearn.PinvRegressor()).fit(X, X[:, 1])
     pinvlearn.save(model, file)

@@ -208,6 +208,8 @@ def test_the_same_blocks_cannot_be_merged_twice(frame):
     ("changed", "message"),
     [
         ({"features": ["a", "q"]}, "no column 'q'; it has a, b"),
+        ({"features": ["a", "b", "a"]}, "'a' is named 2 times by features, label"),
+        ({"features": ["a", "y"]}, "'y' is named 2 times by features, label"),
         ({"order": None}, "needs order as well"),
         ({"block": "y"}, "column 'y' must number the blocks.*string"),
         ({"block": "a"}, "column 'a' must number the blocks.*double"),

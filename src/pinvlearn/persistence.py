@@ -114,7 +114,9 @@ PARTS = frozenset(
     }
 )
 # Harmless containers that scikit-learn's transformers and sparse centres bring along.
-CONTAINERS = frozenset({"numpy.dtype", "scipy.sparse._csr.csr_array"})
+CONTAINERS = frozenset(
+    {"numpy.dtype", "scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix"}
+)
 TRUSTED = sorted(MODELS | PARTS | CONTAINERS)
 
 
@@ -166,7 +168,13 @@ def write_model(model: Any, draft: Path) -> None:
             f"save() was given a {_qualified_name(model)}; it takes a pinvlearn estimator or a "
             "scikit-learn Pipeline that ends in one. From a search, save its best_estimator_."
         )
-    made = io.BytesIO(skops_io.dumps(_without_callbacks(model)))
+    try:
+        made = io.BytesIO(skops_io.dumps(_without_callbacks(model)))
+    except (TypeError, RecursionError) as error:  # of pickle's, that name no part
+        raise TypeError(
+            f"the model holds something that cannot be written without code ({error}), such as a "
+            "data frame among its parameters. Give arrays or lists, and numbers that are real."
+        ) from error
     with zipfile.ZipFile(made) as parts, sealed(draft) as archive:
         for name in parts.namelist():
             kind = zipfile.ZIP_DEFLATED if name == SCHEMA else zipfile.ZIP_STORED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -111,12 +112,19 @@ def _fit_frame(
     weight: str | None,
     source: str | None,
 ) -> Any:
-    columns = [block, *order, *_listed(features), *_listed(label), *_listed(weight)]
+    learned = [*_listed(features), *_listed(label), *_listed(weight)]
+    columns = [block, *order, *learned]
     absent = [name for name in dict.fromkeys(columns) if name not in frame.columns]
     if absent:
         raise ValueError(
             f"The data frame has no column {', '.join(map(repr, absent))}; it has "
             f"{', '.join(frame.columns)}."
+        )
+    again = next(((name, count) for name, count in Counter(learned).items() if count > 1), None)
+    if again is not None:
+        raise ValueError(
+            f"{again[0]!r} is named {again[1]} times by features, label and weight. Give each "
+            "column once."
         )
     frame = frame.select(*map(quoted, dict.fromkeys(columns)))
     numbers = _numbers(frame, block)

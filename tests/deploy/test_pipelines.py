@@ -82,8 +82,9 @@ def test_regressors_behind_other_steps(model):
     assert_agrees(scores(pl.to_onnx(model), NEW)["variable"], model.predict(NEW))
 
 
-def test_gaps_are_filled_in_double():
-    model = make_pipeline(SimpleImputer(), StandardScaler(), pl.PinvRegressor())
+@pytest.mark.parametrize("options", [{}, {"strategy": "constant", "fill_value": 3}], ids=str)
+def test_gaps_are_filled_in_double(options):
+    model = make_pipeline(SimpleImputer(**options), StandardScaler(), pl.PinvRegressor())
     model.fit(GAPS, QUANTITY)
     assert_agrees(scores(pl.to_onnx(model), GAPS)["variable"], model.predict(GAPS))
 
@@ -118,6 +119,13 @@ def test_a_table_by_the_names_of_its_columns():
     unseen = TABLE[::4].assign(colour="violet")
     for rows in (TABLE[::4], unseen):
         assert_agrees(scores(made, rows)["variable"], model.predict(rows))
+
+
+def test_columns_of_several_types_within_a_column_transformer_are_refused_in_words():
+    columns = make_column_transformer((pl.TabularInputs(), ["colour", "size"]))
+    model = make_pipeline(columns, pl.PinvRegressor()).fit(TABLE, QUANTITY)
+    with pytest.raises(TypeError, match="give TabularInputs the whole table"):
+        pl.to_onnx(model, TABLE[:2])
 
 
 def test_a_table_needs_rows_to_tell_its_types():

@@ -89,6 +89,37 @@ def test_numbers_and_truth_values_that_are_levels():
         assert_agrees(scored(graph, feeds(rows))["variable"], model.transform(rows))
 
 
+def test_numbers_and_truth_values_beside_gaps_are_numbers_whatever_holds_them():
+    train = table()[["size", "two"]]
+    train["own"] = np.where(train["size"] > 0, train["size"].round(1), None)
+    train["flag"] = pd.array(np.where(train["size"] > 1, None, train["size"] > 0), dtype="boolean")
+    model = pl.TabularInputs().fit(train)
+    graph = pl.to_onnx(model, train[:40])
+    numbers = train.drop(columns="two").astype({"own": float, "flag": "Float64"})
+    fed = {name: numbers[[name]].to_numpy(np.float64, na_value=np.nan) for name in numbers}
+    found = scored(graph, fed | feeds(train[["two"]]))
+    assert_agrees(found["variable"], model.transform(train))
+
+
+def test_levels_that_no_double_tells_apart_are_refused():
+    train = table()[["size"]]
+    train["id"] = pd.Categorical(2**60 + np.arange(300) % 3)
+    model = pl.TabularInputs().fit(train)
+    with pytest.raises(ValueError, match="'id' of TabularInputs .* 2\\^53"):
+        pl.to_onnx(model, train[:1])
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "exponential"])
+def test_columns_of_any_name_reach_kernels_of_differences(kernel):
+    names = ["x", "one", "d", "part", "before", "after", "column", "center"]
+    X = np.random.default_rng(0).standard_normal((60, len(names)))
+    train = pd.DataFrame(X, columns=names)
+    learner = pl.RBFNetworkRegressor(20, kernel=kernel, random_state=0)
+    model = make_pipeline(pl.TabularInputs(), learner).fit(train, X[:, 0])
+    found = scored(pl.to_onnx(model), feeds(train))
+    assert_agrees(found["variable"], model.predict(train), 1e-9)
+
+
 def test_an_array_is_one_input():
     X = table()[["size", "gaps", "pair"]].to_numpy()
     model = pl.TabularInputs().fit(X)

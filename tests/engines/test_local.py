@@ -15,6 +15,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
 from blocks import ESTIMATOR, WRONG, blocks
+from pinvlearn import FeatureMachineRegressor, PinvRegressor
 from pinvlearn._core.arrays import BLOCK_ENTRIES, LEAST_ROWS, MIN_BLOCK_ROWS, WIDE
 from pinvlearn._core.threads import in_threads
 from pinvlearn.engines.local import rows_in_memory
@@ -215,6 +216,30 @@ def test_a_bad_block_is_named_whatever_is_wrong_with_it(name, place):
     with pytest.raises((TypeError, ValueError), match=message) as raised:
         clone(ESTIMATOR).fit_blocks(all_blocks, source="rows")
     assert re.match(rf"block (\('rows', )?{place}\)?(:| and) ", str(raised.value))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [PinvRegressor(), PinvRegressor(alpha=1e-9, loo_scoring=None), FeatureMachineRegressor()],
+    ids=["leaves rows out", "refines", "reads the head first"],
+)
+def test_blocks_that_are_gone_when_they_are_read_again_are_refused(learner):
+    class Once:
+        def __init__(self, blocks):
+            self.blocks = iter(blocks)
+
+        def __iter__(self):
+            return self.blocks
+
+    X = np.random.default_rng(0).standard_normal((40, 3)) * [1.0, 1.0, 1e-6] + [1e6, 0.0, 0.0]
+    blocks = [(X[:20], X[:20, 1]), (X[20:], X[20:, 1])]
+    with pytest.raises(ValueError, match=r"when they were read again.*iter\(blocks\)"):
+        learner.fit_blocks(Once(blocks))
+
+
+def test_what_is_no_blocks_is_named():
+    with pytest.raises(TypeError, match="blocks is a function"):
+        PinvRegressor().fit_blocks(lambda: [])
 
 
 def test_only_a_few_blocks_are_in_memory_at_once():

@@ -160,6 +160,20 @@ def test_memory_mapped_arrays(tmp_path):
         NpyBlocks(*paths)
 
 
+def test_a_slice_is_a_source_of_some_blocks(parquet, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", LABELS)
+    for source in (
+        ParquetBlocks(parquet, target="y", sample_weight="w"),
+        NpyBlocks(tmp_path / "X.npy", tmp_path / "y.npy", rows=200),
+    ):
+        part = source[1:-1]
+        assert (len(part), len(part[1:]), len(part[::-1])) == (3, 2, 3)
+        np.testing.assert_array_equal(part[1:][-1][1], source[3][1])
+        np.testing.assert_array_equal(stacked(part)[1], stacked(list(source)[1:-1])[1])
+        assert len(pickle.dumps(part)) < 2000
+
+
 def test_memory_mapped_arrays_are_found_from_other_folders(tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", LABELS)
@@ -175,7 +189,11 @@ def test_files_that_hold_no_rows_of_an_array_are_named(tmp_path):
     np.save(tmp_path / "one.npy", 3.0)
     np.savez(tmp_path / "rows.npz", X=X)
     (tmp_path / "rows.csv").write_text("a\n1\n")
-    messages = {"one.npy": "holds one number", "rows.npz": "read as npy", "rows.csv": "read as npy"}
+    messages = {
+        "one.npy": "holds a single value",
+        "rows.npz": "NpzBlocks reads such files",
+        "rows.csv": "read as npy",
+    }
     for name, said in messages.items():
         with pytest.raises(ValueError, match=rf"{name} .*{said}") as caught:
             NpyBlocks(tmp_path / name, tmp_path / "y.npy")
@@ -183,6 +201,12 @@ def test_files_that_hold_no_rows_of_an_array_are_named(tmp_path):
     for name, said in {"none.npy": "does not exist", ".": "is a folder"}.items():
         with pytest.raises(FileNotFoundError, match=said):
             NpyBlocks(tmp_path / name, tmp_path / "y.npy")
+
+
+def test_one_column_of_features_needs_no_list(tmp_path):
+    pq.write_table(table(slice(0, 9), ab=np.arange(9.0)), tmp_path / "1.parquet")
+    rows, _ = ParquetBlocks(tmp_path, target="y", features="ab")[0]
+    assert rows.column_names == ["ab"]
 
 
 def test_lists_of_npz_files(tmp_path):

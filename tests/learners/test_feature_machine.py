@@ -542,6 +542,32 @@ def test_blocks_that_cannot_be_read_again_and_bad_ones(rng):
         FeatureMachineClassifier(class_weight="balanced").fit_blocks(cut(X, y))
 
 
+@pytest.mark.parametrize("inputs", ["auto", "passthrough"])
+def test_columns_in_another_order_in_a_later_block_are_refused(inputs):
+    """Passed through, they were taken by their places, with a warning for each pass and block."""
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((80, 3)), columns=list("abc"))
+    blocks = [(frame[:40], frame["a"][:40]), (frame[40:], frame["a"][40:])]
+    model = FeatureMachineRegressor(inputs=inputs, max_rounds=0, random_state=0).fit_blocks(blocks)
+    np.testing.assert_array_equal(model.feature_names_in_, frame.columns)
+    blocks[1] = (blocks[1][0][["b", "a", "c"]], blocks[1][1])
+    with pytest.raises(ValueError, match="^block 1: The feature names should match"):
+        model.fit_blocks(blocks)
+
+
+def test_rows_of_weight_zero_take_no_place_in_the_sample_of_blocks(ridge_of_two):
+    X, y = ridge_of_two
+    options = {"max_rounds": 0, "inputs": "passthrough", "max_kernels": 40, "random_state": 0}
+    weights = np.where(np.arange(len(y)) % 5 == 0, 1.0, 0.0)
+    blocks = [(X[part], y[part], weights[part]) for part in (slice(100), slice(100, None))]
+    model = FeatureMachineRegressor(**options).fit_blocks(blocks)
+    assert model.n_kernels_ == 40
+    with pytest.raises(ValueError, match="weights are all zero"):
+        model.fit_blocks([(X, y, 0.0 * weights)])
+    classes = np.where(weights > 0.0, "a", "b")
+    one = FeatureMachineClassifier(**options).fit_blocks([(X, classes, weights)])
+    assert set(one.predict(X)) == {"a"}
+
+
 @pytest.mark.parametrize(("inputs", "allowed"), [("auto", True), ("passthrough", False)])
 def test_tags_say_whether_gaps_and_levels_are_taken(inputs, allowed):
     tags = get_tags(FeatureMachineClassifier(inputs=inputs)).input_tags

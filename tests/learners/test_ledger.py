@@ -707,6 +707,12 @@ class TestForgetting:
             with pytest.raises(ValueError, match="decay"):
                 model.partial_fit(X, CLASSES, decay=decay)
 
+    def test_decayed_rows(self):
+        model = ExtremeSVMClassifier(30, **FIXED).partial_fit(X[:200], CLASSES[:200])
+        model.partial_fit(X[200:], CLASSES[200:], decay=0.5)
+        model.forget(X[:200], CLASSES[:200], sample_weight=np.full(200, 0.5))
+        close(model, ExtremeSVMClassifier(30, **FIXED).fit(X[200:], CLASSES[200:]))
+
 
 class TestMerging:
     def test_two_parties(self, learner):
@@ -1150,6 +1156,31 @@ class TestOnce:
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("solver", ["auto", "cholesky", "gram", "qr"])
+def test_the_first_row_alone_is_a_constant(solver):
+    """Its sums about its mean are rounding, which no ridge of a path was large enough for."""
+    model = ELMRegressor(20, solver=solver, random_state=0).partial_fit(X[:1], TARGETS[:1, 0])
+    np.testing.assert_allclose(model.predict(X), TARGETS[0, 0])
+    model = ELMClassifier(20, solver=solver, random_state=0).partial_fit(X[:1], LABELS[:1])
+    assert np.isfinite(model.partial_fit(X[1:], LABELS[1:]).predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("solver", ["auto", "qr"])
+@pytest.mark.parametrize("learn", ["fit", "partial_fit", "fit_blocks"])
+def test_rows_of_weight_zero_do_not_choose_a_ridge(learn, solver):
+    y = TARGETS[:, 0] + np.random.default_rng(1).standard_normal(N)
+    learner = ELMRegressor(25, loo_scoring=None, solver=solver, random_state=0)
+    weights = np.where(np.arange(N) < 60, 1.0, 0.0)
+    if learn == "fit_blocks":
+        one = clone(learner).fit_blocks([(X[:60], y[:60])])
+        two = clone(learner).fit_blocks([(X, y, weights)])
+    else:
+        one = getattr(clone(learner), learn)(X[:60], y[:60])
+        two = getattr(clone(learner), learn)(X, y, sample_weight=weights)
+    np.testing.assert_allclose(one.gcv_scores_, two.gcv_scores_, rtol=1e-6)
+    assert one.alpha_ == pytest.approx(two.alpha_)
+
+
 def test_a_path_goes_on_where_rows_do_not_mend_its_best():
     """More units than rows: the best ridge of all is beyond the digits of sums, refined or not."""
     X, y = load_iris(return_X_y=True)

@@ -379,6 +379,25 @@ def test_blocks_and_parts_give_what_the_whole_gives():
     np.testing.assert_array_equal(parts.transform(table), whole)
 
 
+def test_blocks_without_rows_are_passed_over():
+    table = frame(60)
+    blocks = [table[:0].astype(object), table[:30], table[30:30], table[30:]]
+    expected = TabularInputs().fit(table).transform(table)
+    np.testing.assert_array_equal(TabularInputs().fit_blocks(blocks).transform(table), expected)
+    with pytest.raises(ValueError, match="no block with rows"):
+        TabularInputs().fit_blocks(blocks[:1])
+
+
+@pytest.mark.parametrize("fit", [TabularInputs.fit, lambda inputs, X: inputs.fit_blocks([X])])
+def test_rows_are_not_added_to_a_fit_that_kept_nothing_of_its_own(fit):
+    inputs = fit(TabularInputs(), frame(60))
+    with pytest.raises(AttributeError, match="partial_fit") as error:
+        inputs.partial_fit(frame(30))
+    assert "Start with partial_fit" in str(error.value.__cause__)
+    inputs = TabularInputs().partial_fit(frame(60))
+    assert not hasattr(inputs.fit(frame(60)), "partial_fit")
+
+
 def gaps_first() -> pd.DataFrame:
     """Columns of every kind without any value in the first thirty rows."""
     rng = np.random.default_rng(1)

@@ -58,6 +58,7 @@ def test_integer_weights_are_repeated_rows_and_zero_weights_are_none(kind):
     one = summary_of(kind, MAP, X, CLASSES, counts)
     two = summary_of(kind, MAP, X[repeated], CLASSES[repeated])
     close(second_moments(one), second_moments(two))
+    assert one.n_weighted == np.count_nonzero(counts)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
@@ -157,9 +158,25 @@ class TestForgetting:
         assert left.blocks == (("here", 0, 4), ("here", 5, 9))
         assert (left + parts[4]).blocks == (("here", 0, 9),)
 
+    @pytest.mark.parametrize("first", [slice(60), slice(60, None)], ids=["older", "newer"])
+    def test_decayed_rows_by_their_present_weight(self, first):
+        old, new = blocks(Gram, CLASSES, [60])
+        present = np.where(np.arange(N) < 60, 0.25, 1.0)
+        gone = summary_of(Gram, MAP, X[first], CLASSES[first], present[first])
+        left, rest = old * 0.25 + new - gone, np.delete(np.arange(N), first)
+        close(second_moments(left), oracle(CLASSES, present, rest))
+        assert left.n_rows == pytest.approx(present[rest].sum())
+        assert left.n_weighted == pytest.approx(present[rest].sum())
+
+    def test_all_decayed_rows(self):
+        one = summary_of(Gram, MAP, X, CLASSES)
+        nothing = one * 0.3 - summary_of(Gram, MAP, X, CLASSES, np.full(N, 0.3))
+        assert not second_moments(nothing).any()
+        assert nothing.n_rows == nothing.n_weighted == nothing.mass == 0.0
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_decay(kind):
     summary = summary_of(kind, MAP, X, CLASSES) * 0.25
     close(second_moments(summary), 0.25 * oracle(CLASSES))
-    assert summary.n_rows == 0.25 * N
+    assert summary.n_rows == summary.n_weighted == 0.25 * N

@@ -6,7 +6,7 @@ import scipy.sparse
 
 from pinvlearn.features.radial import RadialBasis
 from pinvlearn.features.random_layer import Inputs, RandomLayer, draw_layer
-from pinvlearn.summaries import Gram, Triangle, fingerprint, fold
+from pinvlearn.summaries import Gram, Schema, Triangle, fingerprint, fold
 from sums import CLASSES, KINDS, MAP, TARGETS, N, P, X, blocks, summary_of
 
 
@@ -44,6 +44,17 @@ def test_what_differs_is_named():
         one + summary_of(Gram, MAP, X, np.arange(N) % 3)
     with pytest.raises(TypeError, match="merges with another one"):
         one + summary_of(Triangle, MAP, X, CLASSES)
+
+
+@pytest.mark.parametrize("floats_first", [True, False])
+def test_integers_that_no_float_holds_stay_classes_of_their_own(floats_first):
+    few, large = np.array([0.0, 1.0]), 2**60 + np.arange(3)
+    one, two = (few, large) if floats_first else (large, few)
+    schema = Schema("classes", 1, 0, classes=np.empty(0)).with_classes(one).with_classes(two)
+    assert schema.classes.tolist() == [0, 1, 2**60, 2**60 + 1, 2**60 + 2]
+    with pytest.raises(ValueError, match="no type holds all"):
+        schema.with_classes([1e300])
+    assert schema.with_classes([2.0]).classes.dtype.kind == "i"
 
 
 class TestFingerprint:

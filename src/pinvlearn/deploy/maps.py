@@ -209,19 +209,22 @@ def _summed(nodes: Nodes, x: str, centers: Array, size: str) -> str:
 
 
 def _one_feature(size: str) -> Any:
-    """The body of the scan: the sums so far, plus those of one feature."""
+    """The body of the scan: the sums so far, plus those of one feature.
+
+    Its names have a point, which those of the graph around it never have: an input may be "x".
+    """
     helper, double = onnx_module().helper, onnx_module().TensorProto.DOUBLE
-    arguments = ["d", "d"] if size == "Mul" else ["d"]
+    arguments = ["scan.d", "scan.d"] if size == "Mul" else ["scan.d"]
     nodes = [
-        helper.make_node("Constant", [], ["one"], value_ints=[1]),
-        helper.make_node("Unsqueeze", ["column", "one"], ["x"]),
-        helper.make_node("Sub", ["x", "center"], ["d"]),
-        helper.make_node(size, arguments, ["part"]),
-        helper.make_node("Add", ["before", "part"], ["after"]),
+        helper.make_node("Constant", [], ["scan.one"], value_ints=[1]),
+        helper.make_node("Unsqueeze", ["scan.column", "scan.one"], ["scan.x"]),
+        helper.make_node("Sub", ["scan.x", "scan.center"], ["scan.d"]),
+        helper.make_node(size, arguments, ["scan.part"]),
+        helper.make_node("Add", ["scan.before", "scan.part"], ["scan.after"]),
     ]
 
     def value(name: str, shape: list[Any]) -> Any:
-        return helper.make_tensor_value_info(name, double, shape)
+        return helper.make_tensor_value_info(f"scan.{name}", double, shape)
 
     before, after = value("before", ["n", "p"]), value("after", ["n", "p"])
     inputs = [before, value("column", ["n"]), value("center", ["p"])]

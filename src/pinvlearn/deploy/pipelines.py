@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 from types import ModuleType
 from typing import Any
 
+import narwhals
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -191,14 +193,22 @@ def _inputs(skl2onnx: ModuleType, first: Any, X: Any) -> Any:
     missing = [name for name in first.feature_names_in_ if name not in X.columns]
     if missing:
         raise ValueError(f"X lacks the column {missing[0]!r} that the pipeline learned from.")
-    return [(str(name), _column_type(types, name, X[name])) for name in first.feature_names_in_]
+    names = first.feature_names_in_
+    kinds = first.kinds_ if isinstance(first, TabularInputs) else [None] * len(names)
+    return [
+        (str(name), _column_type(types, name, X[name], kind))
+        for name, kind in zip(names, kinds, strict=True)
+    ]
 
 
-def _column_type(types: ModuleType, name: Any, column: Any) -> Any:
-    kind = np.asarray(column).dtype.kind
-    if kind in "biuf":
+def _column_type(types: ModuleType, name: Any, column: Any, kind: str | None) -> Any:
+    """The type of an input, by the column's own, which gaps do not change, or its entries."""
+    dtype = narwhals.from_native(column, series_only=True).dtype
+    known = np.asarray(column).dtype.kind
+    numbers = dtype.is_numeric() or dtype == narwhals.Boolean or known in "biuf"
+    if numbers or kind == NUMBER:  # Python's own numbers come as objects
         return types.DoubleTensorType([None, 1])
-    if kind in "OUT":
+    if known in "OUT":
         return types.StringTensorType([None, 1])
     raise TypeError(
         f"column {name!r} is of type {column.dtype}, for which a graph has no input. Turn it into "
@@ -279,6 +289,11 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 def _table(nodes: Nodes, operator: Any) -> str:
     """A table by its columns, texts as they are."""
     inputs = [(part.full_name, _is_text(part)) for part in operator.inputs]
+    if len(inputs) < operator.raw_operator.n_features_in_:
+        raise NotImplementedError(
+            "it puts the columns that a ColumnTransformer gives to TabularInputs side by side as "
+            "texts; give TabularInputs the whole table, or each column of texts by itself"
+        )
     return prepared_table(nodes, operator.raw_operator, inputs)
 
 
@@ -296,8 +311,10 @@ def _rows(nodes: Nodes, operator: Any) -> str:
 def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     """SimpleImputer in double: skl2onnx has it in single precision."""
     imputer, nodes = operator.raw_operator, ContainerNodes(scope, container)
-    statistics = np.asarray(imputer.statistics_)
-    if statistics.dtype.kind != "f" or imputer.add_indicator or np.isnan(statistics).any():
+    found = np.asarray(imputer.statistics_).tolist()  # constants come as objects
+    numeric = all(isinstance(value, Real) for value in found)
+    statistics = np.array(found if numeric else [np.nan], dtype=np.float64)
+    if imputer.add_indicator or np.isnan(statistics).any():
         raise NotImplementedError(
             "SimpleImputer is converted for numbers, where every column has a value, without "
             "add_indicator"
@@ -307,7 +324,7 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
         gaps = nodes.add("IsNaN", x)
     else:
         gaps = nodes.add("Equal", x, nodes.constant(np.float64(imputer.missing_values)))
-    filled = nodes.add("Where", gaps, nodes.constant(statistics.astype(np.float64)), x)
+    filled = nodes.add("Where", gaps, nodes.constant(statistics), x)
     nodes.rename(filled, operator.outputs[0].full_name)
 
 

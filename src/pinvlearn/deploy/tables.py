@@ -124,8 +124,15 @@ def _of_texts(nodes: Nodes, column: PreparedLevels, x: str) -> str:
 
 def _of_numbers(nodes: Nodes, column: PreparedLevels, x: str) -> str:
     double = onnx_module().TensorProto.DOUBLE
-    values = doubles([[number_of(level, column.name) for level in column.levels]])
-    right = nodes.add("Equal", x, nodes.constant(values.reshape(1, -1)))
+    values = [number_of(level, column.name) for level in column.levels]
+    rare = [value for level in column.pooled if (value := _as_number(level)) is not None]
+    if len({*values, *rare}) < len(values) + len(rare):
+        raise ValueError(
+            f"column {column.name!r} of TabularInputs has levels that are one number in double "
+            f"precision, as integers beyond 2^53 may be: {', '.join(column.levels[:3])}, … Make "
+            "texts of them before the fit."
+        )
+    right = nodes.add("Equal", x, nodes.constant(doubles([values])))
     parts = [nodes.add("Cast", right, to=double)]
     gaps = nodes.add("Cast", nodes.add("IsNaN", x), to=double)
     if column.pooled:
@@ -139,10 +146,17 @@ def _of_numbers(nodes: Nodes, column: PreparedLevels, x: str) -> str:
 
 def number_of(level: str, name: str) -> float:
     """A level of a column whose values are numbers or truth values."""
-    try:
-        return TRUTH[level] if level in TRUTH else float(level)
-    except ValueError:
+    value = _as_number(level)
+    if value is None:
         raise TypeError(
             f"column {name!r} of TabularInputs has the level {level!r}, which is no number, but X "
             "holds numbers there. Give rows of the types that the model learned from."
-        ) from None
+        )
+    return value
+
+
+def _as_number(level: str) -> float | None:
+    try:
+        return TRUTH[level] if level in TRUTH else float(level)
+    except ValueError:
+        return None

@@ -61,6 +61,11 @@ class BlockRows:
         return sum(len(block) for block in self.blocks())
 
     @property
+    def n_weighted(self) -> int:
+        """How many have a positive weight."""
+        return sum(block.n_weighted for block in self.blocks())
+
+    @property
     def n_columns(self) -> int:
         """Columns of H."""
         return self.schema.n_columns
@@ -142,7 +147,8 @@ class BlockRows:
             products = merged(pieces, partial(Products.added, spare=spare))
         if not products.finite:
             self.raise_not_finite()
-        return Gram(products, self.schema, (), float(self.n_rows), products.magnitude)
+        rows = float(self.n_rows), float(self.n_weighted)
+        return Gram(products, self.schema, (), *rows, products.magnitude)
 
     def raise_not_finite(self) -> None:
         """Name the feature that is not finite."""
@@ -205,8 +211,15 @@ class Reader:
     def __init__(self, blocks: Any) -> None:
         self._blocks = blocks
         self._indexed = hasattr(blocks, "__getitem__") and hasattr(blocks, "__len__")
-        self.repeatable = self._indexed or iter(blocks) is not blocks
+        try:
+            self.repeatable = self._indexed or iter(blocks) is not blocks
+        except TypeError as error:
+            raise TypeError(
+                f"blocks is a {type(blocks).__name__}; give a list, an iterator or a source such "
+                "as ParquetBlocks, of (X, y) or (X, y, sample_weight)."
+            ) from error
         self.total = len(blocks) if hasattr(blocks, "__len__") else None
+        self._found: int | None = None
         self._read: list[Any] = []
         self._rest: Iterator[Any] = iter(())
 
@@ -261,8 +274,21 @@ class Reader:
         return BlockRows(blocks, schema, n_jobs if plan.device is None else 1)
 
     def _all(self) -> Iterator[Any]:
-        """In order; a sequence ends at its length, also one that never raises IndexError."""
-        return itertools.islice(iter(self._blocks), self.total)
+        """In order; a sequence ends at its length, also one that never raises IndexError.
+
+        What yields other numbers of blocks from one reading to the next is refused.
+        """
+        count = 0
+        for block in itertools.islice(iter(self._blocks), self.total):
+            count += 1
+            yield block
+        if self._found not in (None, count):
+            raise ValueError(
+                f"the blocks were {self._found} when they were first read, and {count} when they "
+                "were read again. Give a list, or a source such as ParquetBlocks; of what can be "
+                "read once only give the iterator itself, iter(blocks)."
+            )
+        self._found = count
 
 
 def _itself(block: Any) -> Any:

@@ -14,6 +14,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -101,6 +102,8 @@ class ParquetBlocks(Sequence[Block]):
         return len(self._groups)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks.of(self, number)
         path, group = self._groups[number]
         try:
             table = self._file(path).read_row_group(group, columns=_columns(self))
@@ -290,6 +293,8 @@ class NpyBlocks(Sequence[Block]):
         return -(-self._n_rows // self.rows)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks.of(self, number)
         start = range(0, self._n_rows, self.rows)[number]
         return tuple(np.array(_mapped(path)[start : start + self.rows]) for path in self._files)
 
@@ -330,6 +335,8 @@ class NpzBlocks(Sequence[Block]):
         return len(self._files)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks.of(self, number)
         path = self._files[number]
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -344,6 +351,27 @@ class NpzBlocks(Sequence[Block]):
         if not {"X", "y"} <= set(parts):
             raise ValueError(f"{path} holds {', '.join(parts)}; a block needs X and y.")
         return tuple(parts[name] for name in ("X", "y", "sample_weight") if name in parts)
+
+
+@dataclass(frozen=True)
+class SomeBlocks(Sequence[Block]):
+    """A slice of a source: some of its blocks, which are read when they are asked for."""
+
+    source: Sequence[Block]
+    numbers: range
+
+    @classmethod
+    def of(cls, source: Sequence[Block], part: slice) -> SomeBlocks:
+        """The blocks of a slice."""
+        return cls(source, range(len(source))[part])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return SomeBlocks(self.source, self.numbers[number])
+        return self.source[self.numbers[number]]
 
 
 def _listed(paths: Paths, suffix: str) -> list[str]:
@@ -400,9 +428,13 @@ def _mapped(path: str) -> Array:
     try:
         array: Array = np.lib.format.open_memmap(path, mode="r")
     except (EOFError, ValueError) as failure:
+        if is_zipfile(path):
+            raise ValueError(
+                f"{path} holds several arrays; NpzBlocks reads such files."
+            ) from failure
         raise _damaged(path, "npy", failure) from failure
     if array.ndim == 0:
-        raise ValueError(f"{path} holds one number, and no rows.")
+        raise ValueError(f"{path} holds a single value; give one row for each sample.")
     return array
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pinvlearn._validation import (
     check_finite,
     check_magnitude,
     check_row_by_row,
+    check_weights,
 )
 from pinvlearn.engines.plan import Head, Plan, naming, unpacked
 from pinvlearn.features.columns import TableSummary
@@ -78,22 +79,33 @@ def check_each_row(inputs: Any, X: Any) -> None:
         check_row_by_row(alone, beside, "inputs")
 
 
-def columns_of_blocks(inputs: Any, head: Head, each: Each) -> int:
+class Counts(NamedTuple):
+    """How many rows there are in blocks, and how many of positive weight."""
+
+    rows: int
+    weighted: int
+
+
+def columns_of_blocks(inputs: Any, head: Head, each: Each) -> Counts:
     """Learn from all blocks what to make of each column, and count their rows.
 
     A transformer other than `TabularInputs` learns from the head alone.
     """
     whole, kinds = isinstance(inputs, TabularInputs), ()
-    if whole:
-        kinds = inputs._first_summary(head.X).kinds
-    elif inputs is not None:
-        inputs.fit(own_copy(head.X), head.y)
-        check_each_row(inputs, head.X)
+    with naming(head.where):
+        if whole:
+            kinds = inputs._first_summary(head.X).kinds
+        elif inputs is not None:
+            inputs.fit(own_copy(head.X), head.y)
+            check_each_row(inputs, head.X)
     found = list(each(_Columns(inputs if whole else None, kinds)))
     if whole:
         parts = (summary for _, summary in found if summary is not None)
         inputs._take(merged(parts, TableSummary.merged))
-    return sum(count for count, _ in found)
+    counts = Counts(*map(sum, zip(*(counts for counts, _ in found), strict=True)))
+    if not counts.weighted:
+        raise ValueError("The sample weights are all zero; give some row a weight above 0.")
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,31 +113,37 @@ class _Columns:
     inputs: TabularInputs | None
     kinds: tuple[str, ...]
 
-    def __call__(self, number: int, block: Any) -> tuple[int, TableSummary | None]:
-        X = unpacked(block, number)[0]
+    def __call__(self, number: int, block: Any) -> tuple[Counts, TableSummary | None]:
+        X, _, weights = unpacked(block, number)
         n = _length(X)
-        if self.inputs is None or n == 0:
-            return n, None
-        with naming(f"block {number}: "):
-            return n, self.inputs._next_summary(X, self.kinds)
+        with naming(where := f"block {number}: "):
+            weights = check_weights(weights, n, where)
+            counts = Counts(n, n if weights is None else int(np.count_nonzero(weights)))
+            if self.inputs is None or n == 0:
+                return counts, None
+            return counts, self.inputs._next_summary(X, self.kinds)
 
 
 def sample_of_blocks(
-    plan: Plan, each: Each, count: int, of: int, seed: int
+    plan: Plan, each: Each, count: int, of: Counts, seed: int
 ) -> tuple[Matrix, Any, Array | None]:
-    """About `count` of so many rows, each by a lot of its own: inputs, targets and weights.
+    """About `count` rows, each by a lot of its own: inputs, targets and weights.
 
     Lots come from the seed and the number of the block, so the same rows are taken whoever reads
-    them, and no more of them travel than are wanted.
+    them, and no more of them travel than are wanted.  As many without weight are beside them, which
+    tell of classes.
     """
-    share = min(1.0, (count + SPARE * np.sqrt(count)) / of)
-    parts = [part for part in each(_Lots(plan, share, seed)) if len(part[0])]
+    drawn = count + SPARE * np.sqrt(count)
+    lots_of = _Lots(plan, drawn / of.rows, drawn / of.weighted, seed)
+    parts = [part for part in each(lots_of) if len(part[0])]
     lots, X, y = (np.concatenate([part[i] for part in parts]) for i in range(3))
     weights = None
     if any(part[3] is not None for part in parts):
         ones = (np.ones(len(part[0])) if part[3] is None else part[3] for part in parts)
         weights = np.concatenate(list(ones))
-    first = np.argsort(lots, kind="stable")[:count]
+    order = np.argsort(lots, kind="stable")
+    weighted = np.ones(len(lots), dtype=bool) if weights is None else weights[order] > 0.0
+    first = np.concatenate([order[weighted][:count], order[~weighted][:count]])
     return X[first], y[first], None if weights is None else weights[first]
 
 
@@ -133,6 +151,7 @@ def sample_of_blocks(
 class _Lots:
     plan: Plan
     share: float
+    share_of_weighted: float
     seed: int
 
     def __call__(self, number: int, block: Any) -> tuple[Array, Matrix, Any, Array | None]:
@@ -141,7 +160,8 @@ class _Lots:
             given = unpacked(block, number)
             X, y, weights = plan.check(*given, plan.schema, plan.learner, where)
         lots = np.random.default_rng([self.seed, number]).random(len(y))
-        drawn = np.flatnonzero(lots < self.share)
+        weighted = True if weights is None else weights > 0.0
+        drawn = np.flatnonzero(lots < np.where(weighted, self.share_of_weighted, self.share))
         return lots[drawn], X[drawn], y[drawn], None if weights is None else weights[drawn]
 
 

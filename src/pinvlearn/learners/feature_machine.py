@@ -181,7 +181,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     @property
     def _row_names(self) -> Any:
-        return None  # names are of the table's columns, not of what they become
+        # else names are of the table's columns, not of what they become
+        return super()._row_names if self.inputs_ is None else None
 
     def _later_rows(self, X: Any) -> Matrix:
         check_is_fitted(self)
@@ -455,20 +456,20 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     def _plan_from_blocks(self, head: Head, each: Each) -> Plan:
         class_weight = self._weights_of_classes("which blocks do not know")
         forget_fit(self)
+        self.inputs_ = inputs = self._inputs_for_fit()
+        counts = columns_of_blocks(inputs, head, each)
         with naming(head.where):
-            inputs = self._inputs_for_fit()
-            n = columns_of_blocks(inputs, head, each)
-            self.inputs_ = inputs
             Z, y = self._head_rows(head)
             schema, y = self._read_targets(y, Z.shape[1])
         check = TableCheck(inputs)
         plan = Plan(Inputs(Z.shape[1]), schema, Gram, check, class_weight, type(self).__name__)
         seed_stream, order_stream, pivot_stream = generator(self.random_state).spawn(3)
         t = schema.n_targets if schema.task == "targets" else len(np.unique(y))
-        budget = self._budget(n, Z.shape[1], max(t, 1), kept=False)
+        budget = self._budget(counts.weighted, Z.shape[1], max(t, 1), kept=False)
         count = max(budget.search, 2 * budget.half, budget.metric, budget.centers)
         seed = int(seed_stream.integers(2**62))
-        X, y, weights = sample_of_blocks(plan, each, min(count, int(self.max_kernels)), n, seed)
+        count = min(count, int(self.max_kernels))
+        X, y, weights = sample_of_blocks(plan, each, count, counts, seed)
         targets = coded(schema, y, weights, class_weight)
         order = _order_of(len(X), targets.weights, order_stream)
         numbers = schema.task == "targets"
@@ -489,7 +490,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             plan,
             map=drawn,
             schema=schema.of_map(drawn),
-            notes=tuple(self._notes(n)),
+            notes=tuple(self._notes(counts.rows)),
             learned={name: value for name, value in vars(self).items() if name.endswith("_")},
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from pinvlearn._core.arrays import Array, IntArray
@@ -28,6 +29,15 @@ from pinvlearn.learners._tables import (
     raw_columns,
 )
 from pinvlearn.summaries.tree import Merging, Node
+
+
+def _goes_on(inputs: Any) -> bool:
+    if hasattr(inputs, "columns_") and not hasattr(inputs, "summaries_"):
+        raise AttributeError(
+            "These inputs were fitted by fit or fit_blocks, which keep nothing that rows could be "
+            "added to. Start with partial_fit on the first rows too, or on a clone."
+        )
+    return True
 
 
 class TabularInputs(TransformerMixin, BaseEstimator):
@@ -145,8 +155,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
             self._take(self._first_summary(X))
         return self
 
+    @available_if(_goes_on)
     def partial_fit(self, X: Any, y: Any = None) -> TabularInputs:
-        """Learn from more rows; what is learned is of all rows so far.
+        """Learn from more rows; what is learned is of all rows that earlier calls were given.
 
         Parameters
         ----------
@@ -181,7 +192,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         blocks : iterable
-            Only a few are held at a time.
+            Only a few are held at a time; those without rows are passed over.
         n_jobs : int, optional
             Threads over blocks; the result does not depend on it.
 
@@ -192,18 +203,18 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         """
         with unchanged_on_failure(self):
             forget_fit(self)
-            source = iter(blocks)
-            first = next(source, None)
+            tables = (table for table in map(_table, blocks) if _has_rows(table))
+            first = next(tables, None)
             if first is None:
-                raise ValueError("there is no block to learn from; give at least one.")
-            head = self._first_summary(_table(first))
+                raise ValueError("there is no block with rows to learn from; give at least one.")
+            head = self._first_summary(first)
             sums = Merging(TableSummary.merged)
             sums.add(Node("", 0, 0), head)
 
-            def summary_of(block: Any) -> TableSummary:
-                return self._next_summary(_table(block), head.kinds)
+            def summary_of(table: Any) -> TableSummary:
+                return self._next_summary(table, head.kinds)
 
-            rest = in_threads(summary_of, source, n_jobs)
+            rest = in_threads(summary_of, tables, n_jobs)
             for number, summary in enumerate(rest, start=1):
                 sums.add(Node("", 0, number), summary)
             self._take(sums.result())
@@ -272,7 +283,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         Returns
         -------
         TabularInputs
-            Fitted; `partial_fit` begins anew.
+            Fitted, as by `fit`: `partial_fit` has nothing to add to.
         """
         check_is_fitted(self)
         fewer = copy(self)
@@ -388,3 +399,7 @@ def _seen(parts: Sequence[tuple[int, TableSummary]]) -> list[str]:
 def _table(block: Any) -> Any:
     """The rows of a block that may have targets beside them."""
     return block[0] if isinstance(block, tuple | list) else block
+
+
+def _has_rows(table: Any) -> bool:
+    return (table.shape[0] if hasattr(table, "shape") else len(table)) > 0

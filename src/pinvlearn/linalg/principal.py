@@ -403,7 +403,7 @@ def _eigen(G: Array, rank: int | None, rng: np.random.Generator) -> SVD:
         values, V, how = leading_axes(G, rank, rng)
     s = np.sqrt(values)
     reason = f"eigenvectors of {len(G)}² products by {how}"
-    report = Report("gram", reason, 1, seconds=watch, notes=unresolved_notes(s))
+    report = Report("gram", reason, 1, seconds=dict(watch), notes=unresolved_notes(s))
     return sign_fixed(V[:0], s, V.T, report)
 
 

@@ -154,7 +154,7 @@ class Auto:
         with watch("gram"):
             factor = inverted(problem)
         alphas = as_path(alpha, factor)
-        likely = alphas[best_of(guessed_scores(factor, alphas, problem.n_rows), alphas)]
+        likely = alphas[best_of(guessed_scores(factor, alphas, problem.n_weighted), alphas)]
         if factor.error(float(likely)) > TOLERANCE:
             return None
         reason = f"few entries in {problem.shape[1]} columns (inverses near the best ridge)"

@@ -147,7 +147,7 @@ def generalised_cross_validation(problem: Problem, factor: Factor, alphas: Array
     spectral = factor.spectral
     if spectral is None:
         spectral = spectral_from_moments(problem.moments, factor.center, problem.shape[0])
-    return validation_scores(spectral, alphas, problem.n_rows)
+    return validation_scores(spectral, alphas, problem.n_weighted)
 
 
 def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:

@@ -148,7 +148,7 @@ def _searched(
     order = np.argsort(alphas)
     # all rows where these cost little beside a factor, else some
     some = None if isinstance(factor, Inverted) else problem.rows_at_hand.some(SEARCHED_ROWS)
-    best = int(np.argmax(guessed_scores(factor, alphas[order], problem.n_rows)))
+    best = int(np.argmax(guessed_scores(factor, alphas[order], problem.n_weighted)))
     found: dict[int, LeftOut] = {}
     unjudged = set(range(len(order)))
     for stride in STRIDES:

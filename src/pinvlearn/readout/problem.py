@@ -51,6 +51,10 @@ class Rows(Protocol):
         """How many they are."""
 
     @property
+    def n_weighted(self) -> int:
+        """How many have a positive weight."""
+
+    @property
     def n_columns(self) -> int:
         """Columns of H."""
 
@@ -165,9 +169,10 @@ class Problem:
         return None if self.rows is None else self.rows.home
 
     @property
-    def n_rows(self) -> float:
-        """Number of rows, the decayed ones of a summary in part."""
-        return self.summary.n_rows if self.summary is not None else float(self.shape[0])
+    def n_weighted(self) -> float:
+        """Number of rows of positive weight, the decayed ones of a summary in part."""
+        counted = self.rows_at_hand if self.summary is None else self.summary
+        return float(counted.n_weighted)
 
     @property
     def shape(self) -> tuple[int, int]:

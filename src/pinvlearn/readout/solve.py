@@ -429,7 +429,7 @@ def _within_digits(factor: Factor, alphas: Array, limit: float) -> tuple[Array, 
     """The alphas whose solutions need no rows to refine them on, and a note on the others."""
     safe = alphas[[factor.error(float(alpha)) <= limit for alpha in alphas]]
     if not len(safe):
-        raise ValueError(_refusal("none of the alphas", np.inf))
+        raise ValueError(_refusal("every alpha of the path", np.inf))
     beyond = len(alphas) - len(safe)
     return safe, (f"{beyond} alphas are beyond the summary's digits",) if beyond else ()
 

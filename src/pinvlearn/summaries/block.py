@@ -72,6 +72,11 @@ class Block:
         return len(self.T)
 
     @property
+    def n_weighted(self) -> int:
+        """Rows of positive weight."""
+        return len(self) if self.weights is None else int(np.count_nonzero(self.weights))
+
+    @property
     def where(self) -> str:
         """Which block, to open an error message with."""
         return "" if not self.ranges else f"block {self.ranges[0][:2]}: "

@@ -52,10 +52,14 @@ class Gram:
         Blocks that were counted; rows given without a `block_id` are in none.
     n_rows : float
         Rows counted, the decayed ones in part.
+    n_weighted : float
+        Those of positive weight, which generalised cross-validation counts.
     mass : float
         Trace of ΦᵀΦ over all rows ever added or taken away: rounding errors are in units of it.
     forgotten : tuple of str
         Sources of which all blocks were taken away again.
+    decayed : bool
+        Whether weights were multiplied since rows were counted.
 
     References
     ----------
@@ -78,8 +82,10 @@ class Gram:
     schema: Schema
     blocks: Ranges = ()
     n_rows: float = 0.0
+    n_weighted: float = 0.0
     mass: float = 0.0
     forgotten: tuple[str, ...] = ()
+    decayed: bool = False
 
     offers = "sums"
 
@@ -100,7 +106,8 @@ class Gram:
         products = Products.of(block)
         if not products.finite:
             raise_not_finite(block.pieces())
-        return cls(products, block.schema, block.ranges, float(len(block)), products.magnitude)
+        rows = float(len(block)), float(block.n_weighted)
+        return cls(products, block.schema, block.ranges, *rows, products.magnitude)
 
     def __add__(self, other: Any) -> Gram:
         return self.merged(other)
@@ -125,9 +132,16 @@ class Gram:
         blocks = add_ranges(self.blocks, other.blocks)
         mine, theirs = self._widened(schema), other._widened(schema)
         mine = mine.added(theirs) if overwrite else mine + theirs
-        n_rows, mass = self.n_rows + other.n_rows, self.mass + other.mass
-        forgotten = _gone([*self.forgotten, *other.forgotten], blocks)
-        return Gram(mine, schema, blocks, n_rows, mass, forgotten)
+        return Gram(
+            mine,
+            schema,
+            blocks,
+            self.n_rows + other.n_rows,
+            self.n_weighted + other.n_weighted,
+            self.mass + other.mass,
+            _gone([*self.forgotten, *other.forgotten], blocks),
+            self.decayed or other.decayed,
+        )
 
     def __sub__(self, other: Any) -> Gram:
         """Forget rows that were added; exact to rounding, of which it keeps account.
@@ -140,7 +154,8 @@ class Gram:
         blocks = remove_ranges(self.blocks, other.blocks)
         forgotten = _gone([*self.forgotten, *sources_of(other.blocks)], blocks)
         products = self._widened(schema) - other._widened(schema)
-        n_rows, mass = self.n_rows - other.n_rows, self.mass + other.mass
+        n_rows, n_weighted = self._counts_without(other)
+        mass = self.mass + other.mass
         rounding = 10.0**-DIGITS_REFUSED * mass / max(self.products.magnitude, 1e-300)
         if n_rows < 0.0 or not products.possible(rounding, self._widened(schema)):
             raise ValueError(
@@ -164,7 +179,18 @@ class Gram:
                 UserWarning,
                 stacklevel=2,
             )
-        return Gram(products, schema, blocks, n_rows, mass, forgotten)
+        return Gram(products, schema, blocks, n_rows, n_weighted, mass, forgotten, self.decayed)
+
+    def _counts_without(self, other: Gram) -> tuple[float, float]:
+        """Rows that are left, and those of positive weight.
+
+        Decayed ones count in part, and how much of each is there tells their weight alone.
+        """
+        if not (self.decayed and self.total > 0.0):
+            return self.n_rows - other.n_rows, self.n_weighted - other.n_weighted
+        share = 1.0 - other.total / self.total
+        share = 0.0 if abs(share) <= 10.0**-DIGITS_REFUSED else share  # what remains is rounding
+        return self.n_rows * share, self.n_weighted * share
 
     def __mul__(self, decay: float) -> Gram:
         """All rows so far with their weights multiplied by `decay`."""
@@ -172,6 +198,8 @@ class Gram:
             self,
             products=self.products * decay,
             n_rows=self.n_rows * decay,
+            n_weighted=self.n_weighted * decay,
+            decayed=self.decayed or decay != 1.0,
             mass=self.mass * decay,
         )
 
@@ -204,6 +232,8 @@ class Gram:
         if self.schema.task != "targets":
             products = products.combined(self.schema.signs)
         moments = products.moments(intercept, overwrite=overwrite)
+        if intercept and self.n_weighted == 1.0 and not self.decayed:
+            moments.clear()  # one row is its mean, and what is left is rounding
         moments.magnitude = max(self.mass, moments.magnitude)
         return moments
 
@@ -267,7 +297,7 @@ class Gram:
         dict
             The other attributes but the schema.
         """
-        names = ("blocks", "n_rows", "mass", "forgotten")
+        names = ("blocks", "n_rows", "n_weighted", "mass", "forgotten", "decayed")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
@@ -295,8 +325,10 @@ class Gram:
             schema,
             ranges_from(counted["blocks"]),
             float(counted["n_rows"]),
+            float(counted["n_weighted"]),
             float(counted["mass"]),
             tuple(map(str, counted["forgotten"])),
+            bool(counted["decayed"]),
         )
 
     def check(self) -> None:
@@ -306,7 +338,7 @@ class Gram:
         shapes = {"HH": (p, p), "HT": (p, 1 + t), "TT": (1 + t, 1 + t)}
         for name, shape in shapes.items():
             check_numbers(name, getattr(self.products, name), shape)
-        check_counted(self.blocks, self.n_rows, self.mass)
+        check_counted(self.blocks, self.n_rows, self.n_weighted, self.mass)
         TT = self.products.TT
         rounding = 1e-6 * max(self.mass, float(np.abs(np.diagonal(TT)).sum()))
         if np.abs(TT - TT.T).max() > rounding:

@@ -84,6 +84,11 @@ class Moments:
     magnitude: float
     _made: tuple[tuple[float, float], Factored] | None = field(default=None, init=False, repr=False)
 
+    def clear(self) -> None:
+        """Set the centred moments to 0, in place; the means stay."""
+        for part in (self.G, self.diagonal, self.C, self.squares):
+            part[...] = 0.0
+
     def cholesky(self, ridge: float, shift: float) -> Factored:
         """LLᵀ = ZᵀZ + ridge, with `shift` times the trace added where that is not definite.
 

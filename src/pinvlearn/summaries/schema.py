@@ -323,6 +323,8 @@ def as_classes(classes: Any) -> Any:
 
 def _united_classes(one: Any, two: Any) -> Any:
     """Classes of both; large integers do not become floating-point numbers on the way."""
+    if "f" in (one.dtype.kind, two.dtype.kind):
+        one, two = _without_rounding(one, two), _without_rounding(two, one)
     if one.dtype.kind + two.dtype.kind in ("iu", "ui"):
         signed, unsigned = (one, two) if one.dtype.kind == "i" else (two, one)
         if unsigned.max() <= np.iinfo(np.int64).max:
@@ -337,6 +339,23 @@ def _united_classes(one: Any, two: Any) -> Any:
     return np.union1d(one, two)
 
 
+def _without_rounding(classes: Any, others: Any) -> Any:
+    """Classes as integers, where they are floats and some of the others no float holds."""
+    if classes.dtype.kind != "f" or others.dtype.kind not in "iu":
+        return classes
+    with np.errstate(invalid="ignore"):  # what no integer holds is told below
+        exact = others.astype(np.float64).astype(others.dtype) == others
+        whole = classes.astype(np.int64)
+    if exact.all():
+        return classes
+    if (whole != classes).any():
+        raise ValueError(
+            f"classes {classes!r} and {others!r} are of different types, and no type holds all of "
+            "them; use one type."
+        )
+    return whole
+
+
 def check_numbers(name: str, array: Any, shape: tuple[int, ...]) -> None:
     """Raise ValueError for another shape, another type, and for what is not finite."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
@@ -346,10 +365,11 @@ def check_numbers(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} holds NaN or infinity")
 
 
-def check_counted(blocks: Any, n_rows: Any, mass: Any) -> None:
+def check_counted(blocks: Any, n_rows: Any, n_weighted: Any, mass: Any) -> None:
     """Raise ValueError for counts that no rows have."""
-    if not (np.isfinite(n_rows) and n_rows >= 0.0):
-        raise ValueError(f"n_rows is {n_rows!r}")
+    for name, count in (("n_rows", n_rows), ("n_weighted", n_weighted)):
+        if not (np.isfinite(count) and count >= 0.0):
+            raise ValueError(f"{name} is {count!r}")
     if not (np.isfinite(mass) and mass >= 0.0):
         raise ValueError(f"mass is {mass!r}")
     last: tuple[str, int] = ("", -1)

@@ -44,6 +44,8 @@ class Triangle:
         Blocks that were counted; rows given without a `block_id` are in none.
     n_rows : float
         Rows counted, the decayed ones in part.
+    n_weighted : float
+        Those of positive weight, which generalised cross-validation counts.
 
     See Also
     --------
@@ -54,6 +56,7 @@ class Triangle:
     schema: Schema
     blocks: Ranges = ()
     n_rows: float = 0.0
+    n_weighted: float = 0.0
 
     offers = "triangle"
 
@@ -80,7 +83,8 @@ class Triangle:
             if not finite:
                 raise_not_finite(block.pieces())
             R = stacked(R, square_r(Z))
-        return cls(R, block.schema, block.ranges, float(len(block)))
+        rows = float(len(block)), float(block.n_weighted)
+        return cls(R, block.schema, block.ranges, *rows)
 
     def __add__(self, other: Any) -> Triangle:
         return self.merged(other)
@@ -104,7 +108,8 @@ class Triangle:
         schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
         R = stacked(self._widened(schema), other._widened(schema))
-        return Triangle(R, schema, blocks, self.n_rows + other.n_rows)
+        n_rows, n_weighted = self.n_rows + other.n_rows, self.n_weighted + other.n_weighted
+        return Triangle(R, schema, blocks, n_rows, n_weighted)
 
     def __sub__(self, other: Any) -> NoReturn:
         raise ValueError(
@@ -115,7 +120,8 @@ class Triangle:
 
     def __mul__(self, decay: float) -> Triangle:
         """All rows so far with their weights multiplied by `decay`."""
-        return replace(self, R=self.R * np.sqrt(decay), n_rows=self.n_rows * decay)
+        n_rows, n_weighted = self.n_rows * decay, self.n_weighted * decay
+        return replace(self, R=self.R * np.sqrt(decay), n_rows=n_rows, n_weighted=n_weighted)
 
     def signed(self, intercept: bool) -> tuple[Array, Array, Array]:
         """The R factor of Z with QᵀY for ±1 targets Y, centred if there is an intercept.
@@ -183,7 +189,7 @@ class Triangle:
         dict
             The other attributes but the schema.
         """
-        return {"blocks": self.blocks, "n_rows": self.n_rows}
+        return {name: getattr(self, name) for name in ("blocks", "n_rows", "n_weighted")}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], schema: Schema, counted: Any) -> Triangle:
@@ -203,14 +209,15 @@ class Triangle:
         Triangle
             The one that was written.
         """
-        return cls(arrays["R"], schema, ranges_from(counted["blocks"]), float(counted["n_rows"]))
+        rows = float(counted["n_rows"]), float(counted["n_weighted"])
+        return cls(arrays["R"], schema, ranges_from(counted["blocks"]), *rows)
 
     def check(self) -> None:
         """Raise ValueError if no rows could have given these numbers; p² operations."""
         self.schema.check()
         width = 1 + self.schema.n_columns + self.schema.n_targets
         check_numbers("R", self.R, (width, width))
-        check_counted(self.blocks, self.n_rows, self.mass)
+        check_counted(self.blocks, self.n_rows, self.n_weighted, self.mass)
         if np.tril(self.R, -1).any():
             raise ValueError("R is not an upper triangle")
 
