@@ -170,6 +170,13 @@ def test_rows_far_from_the_origin_keep_their_digits():
     assert_agrees(scores(model, NEW + 1e6)["variable"], model.predict(NEW + 1e6))
 
 
+def test_rows_that_are_far_from_each_other_keep_their_digits():
+    far = NEW.copy()
+    far[::5] *= 1e6
+    model = pl.RBFFeatures(len(far), gamma=0.5, random_state=0).fit(far)
+    assert_agrees(scores(model, far)["variable"], model.transform(far))
+
+
 def test_rows_that_are_centres():
     model = pl.RBFNetworkRegressor(60, kernel="exponential", random_state=0).fit(X, QUANTITY)
     assert_agrees(scores(model, X)["variable"], model.predict(X))

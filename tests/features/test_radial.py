@@ -107,3 +107,19 @@ def test_features_are_written_where_they_belong(kernel, form):
     basis.into(form(X), room[:, 1:8])
     np.testing.assert_array_equal(room[:, 1:8], basis(form(X)))
     assert (room[:, [0, 8]] == 3.0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [[1e6], [1e12, 1e12 + 1.0], np.linspace(-1e7, 1e7, 40)])
+def test_far_centres_take_no_digits_from_others(dtype, far):
+    """A value that stands for none moves the mean, about which near rows would be all alike."""
+    rows = np.vstack([X, X[: len(far)]])
+    rows[len(X) :, 0] = far[: len(rows) - len(X)]
+    rows = rows.astype(dtype)
+    H = RadialBasis(rows, 0.3)(rows)
+    expected = np.exp(-0.3 * distance.cdist(*[rows.astype(np.float64)] * 2, "sqeuclidean"))
+    np.testing.assert_allclose(H, expected, atol=3000 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(np.diagonal(H)[len(X) :], 1.0)
+    room = np.empty_like(H)
+    RadialBasis(rows, 0.3).into(rows, room)
+    np.testing.assert_array_equal(room, H)

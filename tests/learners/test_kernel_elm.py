@@ -937,3 +937,17 @@ def test_command_line(tmp_path):
     assert isinstance(learner, KernelELMClassifier)
     assert learner.report_.method == "exact"
     assert learner.corrected_accuracy_ > 0.7
+
+
+@pytest.mark.filterwarnings("ignore:The feature scales differ")
+@pytest.mark.parametrize("solver", ["exact", "rpcholesky", "nystroem"])
+def test_rows_that_lie_far_out_make_no_kernel_indefinite(solver):
+    """Distances of the others would have no digits left about a mean that they have moved."""
+    rows = np.vstack([X, [[1e10, 0.0, 0.0], [1e10, 1e-3, 0.0]]])
+    y = np.append(Y[:, 0], [0.0, 0.0])
+    model = KernelELMRegressor(gamma=0.5, alpha=1e-6, solver=solver, direct_links=False)
+    model.set_params(random_state=0).fit(rows, y)
+    K = np.exp(-0.5 * scipy.spatial.distance.cdist(rows, rows, "sqeuclidean"))
+    assert model.score(rows, y) > 0.5
+    if solver == "exact":
+        np.testing.assert_allclose(model.map_(rows), K, atol=1e-13)

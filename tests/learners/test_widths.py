@@ -148,3 +148,29 @@ def test_centres_of_a_choice_are_those_of_one_fit(centers):
 def test_an_array_without_axes_is_no_list_of_widths():
     with pytest.raises(ValueError, match=r"gamma=array\(0.1\) must be a finite number above 0"):
         pl.RBFNetworkRegressor(20, gamma=np.array(0.1)).fit(X, Y)
+
+
+def as_frame(centers):
+    return pytest.importorskip("pandas").DataFrame(centers)
+
+
+@pytest.mark.parametrize("given", [np.ndarray.tolist, as_frame], ids=["list", "frame"])
+def test_given_centres_of_many_widths_may_be_anything_that_holds_numbers(given):
+    rows, y = many_rows()
+    model = pl.RBFNetworkRegressor(gamma="auto", centers=given(rows[:400])).fit(rows, y)
+    array = pl.RBFNetworkRegressor(gamma="auto", centers=rows[:400]).fit(rows, y)
+    np.testing.assert_allclose(model.predict(rows), array.predict(rows), atol=1e-6)
+
+
+def test_the_part_that_chooses_among_many_widths_has_rows_with_weights():
+    rows, y = many_rows()
+    weights = np.zeros(len(rows))
+    weights[:4] = 1.0  # a part of 350 of all rows might have none of them
+    for seed in range(3):
+        learner = pl.RBFNetworkRegressor(20, gamma="auto", random_state=seed)
+        model = learner.fit(rows, y, sample_weight=weights)
+        assert "rows chose" not in " ".join(model.report_.notes)
+        assert np.isfinite(model.best_score_)
+    weights[:800] = 1.0
+    model = learner.fit(rows, y, sample_weight=weights)
+    assert "350 rows chose 3" in " ".join(model.report_.notes)

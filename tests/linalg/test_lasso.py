@@ -72,6 +72,12 @@ def test_nothing_to_learn_from():
     assert np.isfinite(silent.gap)
 
 
+def test_rounding_of_targets_that_are_zero_is_not_fitted():
+    found = fista(1e-33 * np.eye(2), np.full((2, 1), 1e-17), np.zeros(1), 0.0)
+    assert not found.coef.any()
+    assert found.gap == 0.0
+
+
 def test_columns_that_are_zero_beside_others():
     """A target without any slope divides nothing by nothing."""
     both = np.hstack([Y, np.zeros((60, 1))])

@@ -17,7 +17,7 @@ from pinvlearn.features.kernels import (
     Whitened,
 )
 from pinvlearn.features.metric import MetricColumns
-from pinvlearn.features.radial import RadialBasis
+from pinvlearn.features.radial import FAR, RadialBasis
 from pinvlearn.features.random_layer import (
     Beside,
     BesideLine,
@@ -148,13 +148,19 @@ def _dense(centers: Any) -> Array:
 
 
 def _rbf(nodes: Nodes, x: str, centers: Array, gamma: float) -> str:
-    """exp(-gamma·‖x - c‖²), about the centres' mean as `features.radial.rbf` has it."""
+    """exp(-gamma·‖x - c‖²), about the centres' mean as `features.radial.rbf` has it.
+
+    Of differences alone where centres are far from that, which that does for those that are.
+    """
     middle = centers.mean(axis=0)
     C = centers - middle
+    squares = np.einsum("ij,ij->i", C, C)
+    if gamma * squares.max() > FAR:
+        return _of_distance(nodes, _summed(nodes, x, centers, "Mul"), gamma)
     rows = nodes.add("Sub", x, nodes.constant(middle))
     rows = nodes.add("Concat", rows, _row_squares(nodes, rows), axis=1)
     weights = np.vstack([2.0 * gamma * C.T, np.full((1, len(C)), -gamma)])
-    return _exp(nodes, affine(nodes, rows, weights, -gamma * np.einsum("ij,ij->i", C, C)))
+    return _exp(nodes, affine(nodes, rows, weights, -gamma * squares))
 
 
 def _row_squares(nodes: Nodes, x: str) -> str:

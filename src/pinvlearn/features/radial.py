@@ -8,16 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, as_array, is_sparse, slices, to_dense
+from pinvlearn._core.arrays import Array, IntArray, Matrix, as_array, is_sparse, slices, to_dense
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.threads import share_out
+
+FAR = 1e3
+"""Exponents of centres about their middle, above which products leave too few digits of small ones:
+with as many units of rounding a kernel matrix is still definite to rounding."""
 
 
 def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
     """exp(-gamma·‖x - c‖²) for all pairs of rows, as one matrix product and one exponential.
 
     With x̃ = [x, ‖x‖², 1] and c̃ = [2c, -1, -‖c‖²] the exponent is gamma·x̃·c̃.  Both are taken
-    about the centres' mean, since ‖x‖² - 2x·c + ‖c‖² loses what ‖x‖ exceeds ‖x - c‖ by.
+    about the centres' mean, since ‖x‖² - 2x·c + ‖c‖² loses what ‖x‖ exceeds ‖x - c‖ by.  Where
+    some centres are far from it, on the host, they are taken about the median, which these do not
+    move, and those that are far from that have their exponents from differences.
     """
     if is_sparse(X) or is_sparse(centers):
         return _rbf_sparse(X, centers, gamma)
@@ -28,24 +34,33 @@ def rbf(X: Matrix, centers: Matrix, gamma: float) -> Array:
 
 def _rbf_into(X: Array, centers: Array, gamma: float, out: Array) -> None:
     """`rbf` of dense rows, written where it belongs."""
-    left, right = _exponent_factors(X, centers, gamma)
+    left, right, far = _exponent_factors(X, centers, gamma)
     height = len(X) if is_device(X) else CHUNK
     for start in range(0, len(X), height):
         chunk = out[start : start + height]
         _exp_in_place(np.matmul(left[start : start + height], right.T, out=chunk))
+    if len(far):
+        apart = distances(X, centers[far], "euclidean")
+        np.multiply(np.square(apart, out=apart), -gamma, out=apart)
+        out[:, far] = _exp_in_place(apart)
 
 
-def _exponent_factors(X: Array, centers: Array, gamma: float) -> tuple[Array, Array]:
-    """x̃ and c̃ of all rows, about the mean of the centres; their products are the exponents."""
-    middle = centers.mean(axis=0)
+def _exponent_factors(X: Array, centers: Array, gamma: float) -> tuple[Array, Array, IntArray]:
+    """x̃ and c̃ of all rows, whose products are the exponents, and the centres that are too far."""
+    middle, far = centers.mean(axis=0), np.empty(0, dtype=np.intp)
+    centers = centers.astype(X.dtype, copy=False)
+    right = _augmented(centers, middle)
+    if not is_device(X) and gamma * right[:, -2].max() > FAR:
+        middle = np.median(centers, axis=0)
+        right = _augmented(centers, middle)
+        far = np.flatnonzero(gamma * right[:, -2] > FAR)
     left = _augmented(X, middle)
-    right = _augmented(centers.astype(X.dtype, copy=False), middle)
     left[:, -1] = 1.0
     # Columns of `right` are now c, ‖c‖² and a free one: make them 2c, -1, -‖c‖², times gamma.
     right[:, -1] = -gamma * right[:, -2]
     right[:, -2] = -gamma
     right[:, :-2] *= 2.0 * gamma
-    return left, right
+    return left, right, far
 
 
 CHUNK = 256

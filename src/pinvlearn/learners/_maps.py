@@ -43,10 +43,7 @@ def draw_radial(
     notes: list[str] = []
     width = kernel_width(X, gamma)
     if not isinstance(centers, str):
-        given = check_matrix(following(centers, X), "centers").astype(np.float64)
-        if given.shape[1] != X.shape[1]:
-            raise ValueError(f"centers has {given.shape[1]} columns; X has {X.shape[1]} features.")
-        return RadialBasis(given, width, kernel), notes
+        return RadialBasis(given_centers(centers, X), width, kernel), notes
     check_choice("centers", centers, CENTERS)
     count = min(n_kernels, X.shape[0])
     if count < n_kernels:
@@ -57,6 +54,14 @@ def draw_radial(
             f"kernels at {found.shape[0]} of the rows span those at all, so there are no more"
         )
     return RadialBasis(found, width, kernel), notes
+
+
+def given_centers(centers: Any, X: Matrix) -> Matrix:
+    """Centres that a user gives, in the space of the rows and where they live."""
+    given = check_matrix(following(centers, X), "centers").astype(np.float64)
+    if given.shape[1] != X.shape[1]:
+        raise ValueError(f"centers has {given.shape[1]} columns; X has {X.shape[1]} features.")
+    return given
 
 
 def _random_rows(X: Matrix, count: int, kernel: Kernel, rng: np.random.Generator) -> Matrix:

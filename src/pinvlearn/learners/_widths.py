@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, to_dense
+from pinvlearn._core.device import to_host
 from pinvlearn._validation import check_positive, generator
 from pinvlearn.features.metric import MEDIAN_ROWS, gamma_of, median_distance
 from pinvlearn.features.radial import RADIAL
@@ -102,10 +103,12 @@ class SeveralWidths(ReadoutEstimator):
             learner.random_state = int(generator(self.random_state).integers(2**32))
         learner = learner._for_all_widths(X)
         going, scores, how = list(range(len(choices))), [0.0] * len(choices), ""
-        rows = in_part(X.shape[0])
-        if len(choices) > FEWEST and rows <= X.shape[0] // 2:
-            some = np.sort(generator(learner.random_state).permutation(X.shape[0])[:rows])
-            weights = None if targets.weights is None else targets.weights[some]
+        weights = targets.weights
+        every = np.arange(X.shape[0]) if weights is None else to_host(np.flatnonzero(weights))
+        rows = in_part(len(every))
+        if len(choices) > FEWEST and rows <= len(every) // 2:
+            some = np.sort(generator(learner.random_state).permutation(every)[:rows])
+            weights = None if weights is None else weights[some]
             few = replace(targets, T=targets.T[some], weights=weights)
             part = copy(learner)._in_part()
             if getattr(part, "direct_links", None) == "auto":

@@ -89,7 +89,8 @@ MORE = """
         Average gradient outer product of the fitted function along the prepared columns, scaled
         to trace n_columns.
     feature_importances_ : array of shape (n_features,)
-        Share of each column of X in the trace of `metric_`.
+        Share of each column of X in the trace of `metric_`; with `inputs` of your own, of each
+        column that these make, in their order.
     rounds_ : tuple of Round
         What each round was worth, by rows that made neither its metric nor its machine: the plain
         machine first, `accepted` the one that was taken.
@@ -546,7 +547,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     @property
     def feature_importances_(self) -> Array:
-        """Share of each column of X in the trace of `metric_`."""
+        """Share of each column of X in the trace of `metric_`, or of those that own inputs make."""
         check_is_fitted(self)
         metric = to_host(on_device(self.metric_))
         shares: Array = np.diagonal(metric) / np.trace(metric)

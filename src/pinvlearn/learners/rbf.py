@@ -21,6 +21,7 @@ from pinvlearn.learners._maps import (
     cluster_means,
     draw_radial,
     gets_line,
+    given_centers,
     with_links,
 )
 from pinvlearn.learners._sizing import RANK, SelfSizing, size_of
@@ -96,11 +97,13 @@ class _RBFNetwork(SeveralWidths, SelfSizing):
         return solver and self.rank is None and self._map_memory is not None
 
     def _for_all_widths(self, X: Matrix) -> Any:
-        if not (isinstance(self.centers, str) and self.centers == "kmeans"):
+        if isinstance(self.centers, str) and self.centers != "kmeans":
             return self
+        learner = copy(self)
+        if not isinstance(self.centers, str):
+            return learner.set_params(centers=given_centers(self.centers, X))
         map_stream = generator(self.random_state).spawn(2)[0]
         size = size_of("n_kernels", self.n_kernels, self.max_kernels)
-        learner = copy(self)
         learner.set_params(centers=cluster_means(X, min(size, X.shape[0]), map_stream))
         learner._means_of_rows = True
         return learner

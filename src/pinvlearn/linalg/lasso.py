@@ -50,13 +50,13 @@ def fista(
     >>> fista(Z.T @ Z, Z.T @ Y, (Y**2).sum(axis=0), alpha=1.0).coef.ravel()
     array([ 2.5,  0. , -0.5])
     """
-    largest = float(leading_eigen(G, 1)[0][0])
+    largest, norm = float(leading_eigen(G, 1)[0][0]), float(squares.sum())
     B = np.zeros_like(C)
     GB = np.zeros_like(C)
-    if largest <= 0.0:
+    if largest <= 0.0 or norm == 0.0:
         return Lasso(B, 0.0, 1)
     M, GM, t = B, GB, 1.0
-    norm, gap, step = float(squares.sum()), np.inf, 0
+    gap, step = np.inf, 0
     while step < max_iter and gap > tol:
         step += 1
         moved = M - (GM - C) / largest
@@ -66,7 +66,7 @@ def fista(
         push = (before - 1.0) / t
         M, GM = new + push * (new - B), G_new + push * (G_new - GB)
         B, GB = new, G_new
-        gap = _gap(B, GB, C, squares, alpha) / max(norm, np.finfo(np.float64).tiny)
+        gap = _gap(B, GB, C, squares, alpha) / norm
     return Lasso(B, gap, step)
 
 
