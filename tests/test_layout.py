@@ -75,6 +75,7 @@ ELSEWHERE = {
     "readout/leave_one_out.py": "readout/test_choose.py",
     "readout/pivots.py": "learners/test_kernel_elm.py",
     "readout/problem.py": "readout/test_solvers.py",
+    "readout/rounds.py": "readout/test_crossing.py",
     "readout/solve.py": "readout/test_solvers.py",
     "report/page.py": "report/test_write.py",
     "report/sections.py": "report/test_write.py",

@@ -19,8 +19,9 @@ from sklearn.utils import get_tags
 import pinvlearn
 from pinvlearn import FeatureMachineClassifier, FeatureMachineRegressor
 from pinvlearn.learners import feature_machine
+from pinvlearn.readout.crossing import learn
 from pinvlearn.readout.losses import class_temperature
-from pinvlearn.readout.rounds import Optimism, learn
+from pinvlearn.readout.rounds import Optimism
 
 
 @pytest.fixture

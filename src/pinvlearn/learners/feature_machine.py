@@ -59,11 +59,12 @@ from pinvlearn.linalg.kernel import Pivots
 from pinvlearn.readout.budget import COMPARED, Budget, budget_for, metric_rows, rows_kept
 from pinvlearn.readout.centers import fewer_rows_do_better
 from pinvlearn.readout.choose import Alpha
+from pinvlearn.readout.crossing import learn
 from pinvlearn.readout.kernel import KernelTask, solve_part, with_others
 from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS, Judge
 from pinvlearn.readout.machines import Sample
 from pinvlearn.readout.pivots import solve_pivots
-from pinvlearn.readout.rounds import learn, made
+from pinvlearn.readout.rounds import made
 from pinvlearn.readout.scoring import Scoring, squared_error_score
 from pinvlearn.readout.solve import Readout
 from pinvlearn.readout.solvers import SOLVERS

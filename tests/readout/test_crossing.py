@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 
 from pinvlearn.features.metric import MetricColumns
+from pinvlearn.readout.crossing import _Crossing, learn
 from pinvlearn.readout.decoding import decoding_of
 from pinvlearn.readout.losses import CLASSES, LABELS, class_loss
 from pinvlearn.readout.machines import Sample, solved
-from pinvlearn.readout.rounds import (
-    Branch,
-    Optimism,
-    Recipe,
-    Round,
-    _Crossing,
-    learn,
-    made,
-    metric_of,
-)
+from pinvlearn.readout.rounds import Branch, Optimism, Recipe, Round, made, metric_of
 from pinvlearn.readout.trials import Setting, Space, Trial, View, search_plain
 
 SPACE = Space(widths=(0.5, 1.0, 2.0), max_rounds=2)
@@ -117,7 +109,7 @@ class TestJudging:
 
     @pytest.fixture
     def crossing(self, monkeypatch):
-        monkeypatch.setattr("pinvlearn.readout.rounds.SCOUTS", 40)
+        monkeypatch.setattr("pinvlearn.readout.crossing.SCOUTS", 40)
         rng = np.random.default_rng(0)
         Z = rng.standard_normal((200, 3))
         sample = Sample(Z, np.sin(Z[:, :1]), rng.uniform(0.1, 1.0, 200) * (np.arange(200) % 7))
@@ -206,7 +198,7 @@ def test_the_distances_of_the_best_of_each_form_are_kept():
 
 
 def test_two_together_that_scouts_find_beaten_ask_no_whole_halves(monkeypatch):
-    monkeypatch.setattr("pinvlearn.readout.rounds.SCOUTS", 40)
+    monkeypatch.setattr("pinvlearn.readout.crossing.SCOUTS", 40)
     sample = rotated(200)
     crossing = _Crossing((sample.part(0, 100), sample.part(100, 200)), SPACE, 100)
     near, direction = Setting("rbf", 1.0, 0.1), np.ones((8, 8)) / 8.0
@@ -225,7 +217,7 @@ def test_the_next_round_takes_the_machines_that_are_there(monkeypatch):
     plain = crossing.walked("full", (), (None, None), Setting("rbf", 1.0, 0.1))
     half, (machine, _) = crossing.halves[0], plain.machines
     again = metric_of(half, None, plain.setting, SPACE, 60)
-    monkeypatch.setattr("pinvlearn.readout.rounds.Pairs.machine", None)
+    monkeypatch.setattr("pinvlearn.readout.machines.Pairs.machine", None)
     known = metric_of(half, None, plain.setting, SPACE, 60, machine)
     np.testing.assert_array_equal(known, again)
 
