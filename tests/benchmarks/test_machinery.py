@@ -313,7 +313,7 @@ def test_page_from_json():
         "system": "Linux x86_64",
         "python": "3.12",
         "packages": {"numpy": "2", "fbpca": None},
-        "blas": [{"internal_api": "openblas", "version": "0.3"}],
+        "blas": [{"internal_api": "openblas", "version": "0.3", "architecture": "Zen"}],
         "threads": 1,
     }
     content = {
@@ -330,6 +330,7 @@ def test_page_from_json():
     assert page.startswith("# try: a title\n\nWhy?\n\n## What this run shows\n\n- It works.")
     assert "![curve.png](curve.png)" in page
     assert "kernels = 100 200" in page
+    assert "BLAS: openblas 0.3 (Zen)" in page
     assert "fbpca" not in page
 
 
