@@ -49,6 +49,26 @@ def test_triangles(backend):
     np.testing.assert_allclose(R.T @ R, A.T @ A, atol=1e-11)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 7), (300, 97), (97, 300), (500, 420)])
+def test_panels_make_the_triangle_that_qr_makes(shape, dtype):
+    A = rng.standard_normal(shape).astype(dtype)
+    R, whole = factoring.triangle_of(A.copy(order="F")), np.linalg.qr(A, mode="r")
+    assert R.dtype == dtype
+    assert R.shape == whole.shape
+    atol = 8.0 * np.finfo(dtype).eps * max(shape)
+    np.testing.assert_allclose(np.abs(R), np.abs(whole), atol=atol)
+
+
+def test_the_bits_of_a_triangle_do_not_depend_on_threads():
+    A = rng.standard_normal((700, 500))
+    with blas_limited_to(1):
+        alone = factoring.triangle_of(A.copy())
+    with blas_limited_to(4):
+        shared = factoring.triangle_of(A.copy())
+    np.testing.assert_array_equal(shared, alone)
+
+
 def test_cholesky_and_what_it_solves(backend):
     there, norm = on_device(backend.put(G)), float(np.abs(G).sum(axis=0).max())
     found = factoring.cholesky(there, norm)

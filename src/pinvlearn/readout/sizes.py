@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 
 from pinvlearn._core.arrays import Array, IntArray, Matrix, slices, to_dense
+from pinvlearn._core.factoring import triangle_of
 from pinvlearn.readout.choose import (
     Alpha,
     as_path,
@@ -167,7 +167,7 @@ class _Triangles:
         stacked = np.zeros((len(R) + p, p + t), order="F")
         stacked[: len(R), :p], stacked[: len(R), p:] = R, C
         stacked[len(R) + np.arange(p), np.arange(p)] = np.sqrt(alpha)
-        upper = _triangle(stacked)
+        upper = triangle_of(stacked)
         return upper[:p, :p], upper[:p, p:]
 
     @cached_property
@@ -175,14 +175,8 @@ class _Triangles:
         """R of Z and QᵀY, from one QR of [Z, Y]."""
         rows = self.problem.dense()
         p = rows.Z.shape[1]
-        upper = _triangle(np.asfortranarray(np.hstack([rows.Z, rows.Y])))[:p]
+        upper = triangle_of(np.hstack([rows.Z, rows.Y]))[:p]
         return upper[:, :p], upper[:, p:]
-
-
-def _triangle(A: Array) -> Array:
-    """R of A = QR, which is overwritten."""
-    (upper,) = scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)
-    return np.ascontiguousarray(upper[: min(A.shape)])
 
 
 def _solving(R: Array) -> Bases:

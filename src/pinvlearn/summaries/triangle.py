@@ -10,7 +10,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import MIN_BLOCK_ROWS, Array, Matrix, to_dense
 from pinvlearn._core.blas import lapack
-from pinvlearn._core.device import home, is_device, to_host
+from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import triangle_of
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
@@ -271,14 +271,17 @@ def r_factor(H: Matrix, Y: Array, weights: Array | None) -> Array:
 
 
 def square_r(Z: Array) -> Array:
-    """R of Z = QR, with zeros below where rows are fewer than columns."""
-    return _square(_r_factor(Z))
+    """R of Z = QR, with zeros below where rows are fewer than columns; Z is used up."""
+    return _square(triangle_of(Z))
 
 
 def parted(R: Array, p: int, intercept: bool) -> tuple[Array, Array, Array]:
-    """The R factor of Z with QᵀY, centred if there is an intercept, and the first row of R."""
+    """The R factor of Z with QᵀY, centred if there is an intercept, and the first row of R.
+
+    R is used up.
+    """
     first = R[0].copy()
-    R = R[1:, 1:] if intercept else _r_factor(R[:, 1:])
+    R = R[1:, 1:] if intercept else triangle_of(R[:, 1:])
     return R[:, :p], R[:, p:], first
 
 
@@ -287,13 +290,6 @@ def _weighted(H: Matrix, T: Array, weights: Array | None) -> Array:
     if weights is not None:
         Z *= np.sqrt(weights)[:, None]
     return Z
-
-
-def _r_factor(Z: Array) -> Array:
-    if is_device(Z):
-        return triangle_of(Z)
-    R: Array = np.linalg.qr(Z, mode="r")  # type: ignore[assignment]
-    return R
 
 
 def _square(R: Array) -> Array:
