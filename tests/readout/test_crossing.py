@@ -241,7 +241,7 @@ def test_a_half_is_judged_by_rows_that_made_nothing_of_it():
     for rows in (sample, changed):
         crossing = _Crossing((rows.part(0, 100), rows.part(100, 200)), SPACE, 100)
         plain = crossing.walked("full", (), (None, None), setting)
-        roots.append(crossing.next(("full",), plain, setting, plain)[0].roots[0][0])
+        roots.append(crossing.next([(plain, setting, ("full",))], plain)[0].roots[0][0])
     np.testing.assert_array_equal(roots[0], roots[1])
 
 
@@ -251,9 +251,10 @@ def test_a_seed_gives_the_same_bits_and_threads_change_none(monkeypatch):
     found = []
     for threads in (1, 3):
         monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
-        found.append(learn(sample, plain, SPACE, 80, 80))
-    assert found[0].recipe == found[1].recipe
-    assert found[0].rounds == found[1].rounds
+        found.append((search_plain(sample, SPACE, 160), learn(sample, plain, SPACE, 80, 80)))
+    assert found[0][0] == found[1][0]
+    assert found[0][1].recipe == found[1][1].recipe
+    assert found[0][1].rounds == found[1][1].rounds
 
 
 def test_rounds_by_log_loss_of_classes():

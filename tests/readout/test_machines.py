@@ -1,11 +1,22 @@
 """Machines that are only compared: single precision where its bound allows, and only there."""
 
+import threading
+
 import numpy as np
 import pytest
 
+from pinvlearn._core.threads import share_out
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.readout import machines
-from pinvlearn.readout.machines import DOUBLE, SINGLE, Pairs, Rooms, Sample, solved
+from pinvlearn.readout.machines import (
+    DOUBLE,
+    SINGLE,
+    Pairs,
+    Rooms,
+    Sample,
+    side_by_side,
+    solved,
+)
 
 EPS = float(np.finfo(np.float32).eps)
 
@@ -227,3 +238,38 @@ def test_a_factor_in_single_precision_gives_weights_in_double(monkeypatch):
     monkeypatch.setattr("pinvlearn.readout.kernel_factors.MANY", 100)
     monkeypatch.setattr(machines, "by_cholesky", None)  # is not asked
     np.testing.assert_allclose(solved(K.copy(), rows, 0.1).coef, exact.coef, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("rows", "beside"), [(machines.SMALL, True), (machines.SMALL + 1, False)])
+def test_small_machines_are_made_side_by_side_and_large_ones_by_all_threads(
+    rows, beside, monkeypatch
+):
+    monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda: 2)
+    both = threading.Barrier(2, timeout=30.0)
+
+    def meet():
+        both.wait()  # breaks where one thread does both
+
+    def make(number):
+        if beside:
+            meet()
+        else:
+            share_out(meet, [(), ()])
+        return number, threading.current_thread()
+
+    found = side_by_side(make, [0, 1, 2, 3], np.zeros((rows, 1)))
+    assert [number for number, _ in found] == [0, 1, 2, 3]
+    assert len({thread for _, thread in found}) == 1 + beside
+
+
+def test_each_thread_has_kernel_values_of_its_own_and_uses_them_again():
+    rows, rooms = sample(), Rooms()
+    several = [Pairs(("rbf",), (rows.Z,), (), rooms.beside()) for _ in range(2)]
+    alone = [pairs.machine((0.2,), rows, 0.1).coef for pairs in several]
+    assert len(rooms.values.arrays) == 1
+    made = threading.Thread(target=lambda: alone.append(several[0].machine((0.2,), rows, 0.1).coef))
+    before = next(iter(rooms.values.arrays.values())).copy()
+    made.start()
+    made.join()
+    np.testing.assert_array_equal(next(iter(rooms.values.arrays.values())), before)
+    np.testing.assert_array_equal(alone[2], alone[0])

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from pinvlearn._core.progress import told
 from pinvlearn.features.metric import located, root_of
 from pinvlearn.readout.decoding import decoding_of
 from pinvlearn.readout.losses import CLASSES
-from pinvlearn.readout.machines import Machine, Rooms, Sample
+from pinvlearn.readout.machines import Machine, Rooms, Sample, side_by_side
 from pinvlearn.readout.rounds import Branch, Learned, Optimism, Recipe, Round, metric_of
 from pinvlearn.readout.trials import (
     FIRST_ROWS,
@@ -89,6 +90,11 @@ class _Candidate:
         return Setting(last.kernel, last.width, self.recipe.alpha)
 
     @property
+    def rank(self) -> tuple[float, int, tuple[str, ...]]:
+        """The less the better; no two of a form have the same, whoever is first to be judged."""
+        return self.error, len(self.recipe.branches[0].steps), self.kernels
+
+    @property
     def form(self) -> str:
         return "+".join(branch.form if branch.steps else "plain" for branch in self.recipe.branches)
 
@@ -124,9 +130,7 @@ def learn(
     crossing = _Crossing((sample.part(0, half), sample.part(half, 2 * half)), space, gradient_rows)
     base = crossing.walked("diagonal", (), (None, None), first)
     worth = {base: crossing.round(0, base, base)}
-    going = [
-        one for setting in plain.values() for one in crossing.next(space.forms, base, setting, base)
-    ]
+    going = crossing.next([(base, setting, space.forms) for setting in plain.values()], base)
     before: dict[_Candidate, _Candidate] = {}
     for number in range(1, space.max_rounds + 1):
         told("round", number, space.max_rounds)
@@ -139,7 +143,8 @@ def learn(
             last = _best_of_each_form(last)
         if number == space.max_rounds or not last:
             break
-        before = {crossing.next((one.form,), one, one.setting, base)[0]: one for one in last}
+        new = crossing.next([(one, one.setting, (one.form,)) for one in last], base)
+        before = dict(zip(new, last, strict=True))
         going = [new for new, one in before.items() if new.error < one.error]
     learned = [one for one in worth if one is not base and worth[one].may_win]
     trials = {one: crossing.kept[one.form].trial for one in [base, *_best_of_each_form(learned)]}
@@ -187,6 +192,7 @@ class _Crossing:
     kept: dict[str, _Kept] = field(default_factory=dict)
     free: list[tuple[Rooms, Rooms]] = field(default_factory=list)
     room: Rooms = field(default_factory=Rooms)
+    keeping: Lock = field(default_factory=Lock)
 
     @property
     def scouts(self) -> int:
@@ -195,20 +201,34 @@ class _Crossing:
         return min(whole, max(whole // SCOUTED, min(whole // 2, FIRST_ROWS), SCOUTS))
 
     def next(
-        self, forms: Sequence[str], before: _Candidate, setting: Setting, base: _Candidate
+        self, several: Sequence[tuple[_Candidate, Setting, Sequence[str]]], base: _Candidate
     ) -> list[_Candidate]:
         """One more round: the metrics of both halves' machines, in some forms."""
-        (branch, *_), (roots, *_) = before.recipe.branches, before.roots
-        known = before.machines if setting == before.setting else ()
-        one, two = (
-            metric_of(half, root, setting, self.space, self.gradient_rows, machine)
-            for half, root, machine in zip(self.halves, roots, known or (None, None), strict=True)
-        )
-        steps = (*branch.steps, setting)
-        return [
-            self.walked(form, steps, (root_of(one, form), root_of(two, form)), setting, base)
-            for form in forms
-        ]
+        asked: list[tuple[str, tuple[Setting, ...], Roots, Setting]] = []
+        for (before, setting, forms), (one, two) in zip(
+            several, self._metrics(several), strict=True
+        ):
+            steps = (*before.recipe.branches[0].steps, setting)
+            for form in forms:
+                asked.append((form, steps, (root_of(one, form), root_of(two, form)), setting))
+        return side_by_side(lambda of: self.walked(*of, base), asked, self.halves[0].Z)
+
+    def _metrics(
+        self, several: Sequence[tuple[_Candidate, Setting, Sequence[str]]]
+    ) -> list[list[Array]]:
+        """Those of the machines of both halves."""
+        asked = []
+        for before, setting, _ in several:
+            known = (before.machines if setting == before.setting else ()) or (None, None)
+            halves = zip(self.halves, before.roots[0], known, strict=True)
+            asked += [(half, root, setting, machine) for half, root, machine in halves]
+
+        def metric(of: tuple[Sample, Array | None, Setting, Machine | None]) -> Array:
+            half, root, setting, machine = of
+            return metric_of(half, root, setting, self.space, self.gradient_rows, machine)
+
+        found = side_by_side(metric, asked, self.halves[0].Z)
+        return [found[i : i + 2] for i in range(0, len(found), 2)]
 
     def walked(
         self,
@@ -219,14 +239,18 @@ class _Crossing:
         base: _Candidate | None = None,
     ) -> _Candidate:
         """The candidate of given metrics, with the width and ridge that scouts find best."""
-        rooms = self.free.pop() if self.free else (self.room.beside(), self.room.beside())
+        try:
+            rooms = self.free.pop()
+        except IndexError:
+            rooms = (self.room.beside(), self.room.beside())
         trial = Trial(self.space, (near.kernel,), self._views((roots,)), rooms)
         few = trial.first(self.scouts)
         best = few.best_setting(near)
         recipe = Recipe((Branch(form, steps, best.kernel, best.width),), best.alpha)
         candidate = self._judged_in_turn(trial, few, recipe, (roots,), base)
         if candidate.judges == ALL:
-            self._keep(_Kept(candidate, trial, rooms), base)
+            with self.keeping:
+                self._keep(_Kept(candidate, trial, rooms), base)
         else:
             self.free.append(rooms)
         return candidate
@@ -235,7 +259,7 @@ class _Crossing:
         """Keep the best of each form that the plain machine does not surely beat, and itself."""
         one, before = new.candidate, self.kept.get(new.candidate.form)
         lost = base is not None and not self.gain(one.errors, base).may_win
-        if lost or (before is not None and before.candidate.error <= one.error):
+        if lost or (before is not None and before.candidate.rank < one.rank):
             self.free.append(new.rooms)
             return
         if before is not None:

@@ -9,17 +9,18 @@ machine is made again in double precision.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pinvlearn._core.arrays import Array, IntArray, c_ordered, slices
 from pinvlearn._core.device import home, is_device
 from pinvlearn._core.products import mirror_lower
-from pinvlearn._core.threads import share_out
+from pinvlearn._core.threads import allowed_threads, share_out
 from pinvlearn.features.metric import NORMS, Part, gamma_of, mean_of, median_distance
 from pinvlearn.features.radial import (
     distances,
@@ -39,6 +40,9 @@ from pinvlearn.readout.kernel_factors import (
     by_single_cholesky,
 )
 
+S = TypeVar("S")
+T = TypeVar("T")
+
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 LIMIT = 1e-2
@@ -48,6 +52,10 @@ three kernels, widths and ridges from end to end, 800 and 2,200 rows]."""
 
 ROWS = 128
 """Rows whose kernel values are made at a time: they are still in cache when they are used."""
+
+SMALL = 2048
+"""Rows up to which machines are made side by side, one by each thread: the tiles of one of them are
+too few and too short to be shared out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +78,24 @@ class Sample:
         return self if which is None else Sample(self.Z[:, which], self.Y, self.w)
 
 
+class _OfThread(threading.local):
+    """Arrays that each thread has of its own."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[Any, Array] = {}
+
+
 @dataclass(frozen=True, eq=False)
 class Rooms:
     """Arrays to be filled again, by what they are for and their precision.
 
     The pages of new ones cost more than what fills them.  A machine uses its kernel values up, so
-    that those of all can be in the same place, and distances are kept as long as they are asked.
+    that those of all that a thread makes can be in the same place, and distances are kept as long
+    as they are asked.
     """
 
     distances: dict[Any, Array] = field(default_factory=dict)
-    values: dict[Any, Array] = field(default_factory=dict)
+    values: _OfThread = field(default_factory=_OfThread)
 
     def beside(self) -> Rooms:
         """Others for distances, and the same for kernel values."""
@@ -279,7 +295,7 @@ class Pairs:
     def _double_values(self, gammas: tuple[float, ...]) -> Array:
         """Kernel values of the rows, until others are asked for."""
         n = len(self._rows[0])
-        K = self._room(self._rooms.values, "values", (n, n), DOUBLE)
+        K = self._room(self._rooms.values.arrays, "values", (n, n), DOUBLE)
         values = self._double(self._rows, gammas)
 
         def fill(rows: slice) -> None:
@@ -297,7 +313,7 @@ class Pairs:
         """
         n, scaled = len(sample), self._scaled(gammas)
         exponents = [E[:n, :n] for E in self._exponents_within()]
-        K = self._room(self._rooms.values, "values", (n, n), SINGLE)
+        K = self._room(self._rooms.values.arrays, "values", (n, n), SINGLE)
         if is_device(K):
             return mean_exponential(exponents, scaled, K), None
         squares = np.zeros(n)
@@ -395,3 +411,20 @@ def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:
     """Have threads share out the rows of an array, a few at a time."""
     height = len(of) if is_device(of) else ROWS
     share_out(fill, [(rows,) for rows in slices(0, len(of), height)])
+
+
+def side_by_side(function: Callable[[S], T], items: Sequence[S], of: Array) -> list[T]:
+    """function(item) of every item, where that makes machines of as many rows as an array has.
+
+    Each by a thread of its own where they are small, or as many as there are threads; else one
+    after the other, each by all threads.
+    """
+    beside = len(of) <= SMALL or len(items) == allowed_threads()
+    found: dict[int, T] = {}
+
+    def ask(number: int, item: S) -> None:
+        found[number] = function(item)
+
+    threads = None if beside and not is_device(of) else 1
+    share_out(ask, list(enumerate(items)), threads)
+    return [found[number] for number in range(len(items))]

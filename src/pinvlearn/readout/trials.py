@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
 from pinvlearn.readout.losses import NUMBERS, Judge
-from pinvlearn.readout.machines import Machine, Pairs, Rooms, Sample
+from pinvlearn.readout.machines import Machine, Pairs, Rooms, Sample, side_by_side
 
 WIDTHS = tuple(np.geomspace(0.1, 4.0, 7).tolist())
 """Kernel widths in median distances."""
@@ -36,6 +38,8 @@ SCOUTS = 350
 SURVIVORS, FEWEST = 3, 3
 """One in so many kernels and widths goes on to twice the rows, but at least so many."""
 
+
+T = TypeVar("T")
 
 CERTAINTY = 2.0
 """Standard errors by which a gain is more than chance: it is that of the best of several, and the
@@ -202,33 +206,31 @@ class Trial:
 
     def machines(self, widths: tuple[float, ...], alpha: float) -> tuple[Machine, ...]:
         """Those of all views; none where a kernel matrix has no factor."""
-        found = [self._machine_of(i, widths, alpha) for i in range(len(self._views))]
+        self.errors(widths, alpha)
+        found = [self._machines[number, widths, alpha] for number in range(len(self._views))]
         some = tuple(machine for machine in found if machine is not None)
         return some if len(some) == len(found) else ()
 
-    def _machine_of(self, number: int, widths: tuple[float, ...], alpha: float) -> Machine | None:
-        key = (number, widths, alpha)
-        if key not in self._machines:
-            left_out = self._views[number].left_out
-            try:
-                self._machines[key] = self.machine(number, widths, alpha, left_out)
-            except np.linalg.LinAlgError:
-                self._machines[key] = None
-        return self._machines[key]
-
     def errors(self, widths: tuple[float, ...], alpha: float) -> Array:
         """The loss of each row that judges; infinite where a kernel matrix has no factor."""
-        parts = [self.errors_of(i, widths, alpha) for i in range(len(self._views))]
-        errors = np.concatenate(parts)
-        return errors if self.machines(widths, alpha) else np.full_like(errors, np.inf)
+        keys = [(number, widths, alpha) for number in range(len(self._views))]
+        unknown = [key for key in keys if key not in self._errors]
+        if unknown:
+            side_by_side(lambda key: self.errors_of(*key), unknown, self._views[0].sample.Z)
+        errors = np.concatenate([self._errors[key] for key in keys])
+        exist = all(self._machines[key] is not None for key in keys)
+        return errors if exist else np.full_like(errors, np.inf)
 
     def errors_of(self, number: int, widths: tuple[float, ...], alpha: float) -> Array:
         """The loss of each row that judges one of the views."""
         key = (number, widths, alpha)
         if key not in self._errors:
-            machine = self._machine_of(*key)
+            view, machine = self._views[number], None
+            with suppress(np.linalg.LinAlgError):
+                machine = self.machine(number, widths, alpha, view.left_out)
+            self._machines[key] = machine
             if machine is None:
-                self._errors[key] = np.full(len(self._views[number].judges), np.inf)
+                self._errors[key] = np.full(len(view.judges), np.inf)
             else:
                 self._errors[key] = to_host(self._losses(number, widths, machine))
         return self._errors[key]
@@ -351,12 +353,13 @@ def search_plain(
         if not best:
             cells = trials.with_best_alphas(cells)
             others = trials.in_other_looks(cells)
+        trials.ask([*cells, *others])
         ranked, others = (sorted(of, key=trials.error) for of in (cells, others))
         keep = max(FEWEST, len(ranked) // SURVIVORS)
         if rows == half:
-            ranked[:keep] = [trials.with_best_alpha(cell, fine=True) for cell in ranked[:keep]]
+            ranked[:keep] = trials.with_finer_alphas(ranked[:keep])
             ranked.sort(key=trials.error)
-            others[:1] = [trials.with_best_alpha(cell, fine=True) for cell in others[:1]]
+            others[:1] = trials.with_finer_alphas(others[:1])
         for cell in (*reversed(ranked), *reversed(others)):
             entry = (-rows, trials.error(cell), cell.setting)
             best[cell.look, cell.setting.kernel] = entry
@@ -424,20 +427,44 @@ class _Trials:
         gain = self._gain(cell, other)
         return gain.mean > errors * gain.standard_error
 
-    def with_best_alpha(self, cell: _Cell, *, fine: bool = False) -> _Cell:
+    def _with_best_alpha(self, cell: _Cell, near: float, *, fine: bool = False) -> _Cell:
         trial, setting = self._asked(cell)
-        alpha = trial.best_alpha((setting.width,), setting.alpha, fine=fine)
+        alpha = trial.best_alpha((setting.width,), near, fine=fine)
         return _Cell(cell.look, replace(setting, alpha=alpha))
 
     def with_best_alphas(self, cells: Sequence[_Cell]) -> list[_Cell]:
         """The walk of a width begins at the ridge of the one before, which is near."""
-        found: list[_Cell] = []
+
+        def walked(own: Sequence[_Cell]) -> list[_Cell]:
+            found, near = list[_Cell](), own[0].setting.alpha
+            for cell in own:
+                found.append(self._with_best_alpha(cell, near))
+                near = found[-1].setting.alpha
+            return found
+
+        return self._by_trials(walked, cells)
+
+    def with_finer_alphas(self, cells: Sequence[_Cell]) -> list[_Cell]:
+        """Each walk begins at the cell's own ridge."""
+
+        def walked(own: Sequence[_Cell]) -> list[_Cell]:
+            return [self._with_best_alpha(cell, cell.setting.alpha, fine=True) for cell in own]
+
+        return self._by_trials(walked, cells)
+
+    def ask(self, cells: Sequence[_Cell]) -> None:
+        """Have the errors of cells known."""
+        self._by_trials(lambda own: [self.error(cell) for cell in own], cells)
+
+    def _by_trials(
+        self, function: Callable[[Sequence[_Cell]], list[T]], cells: Sequence[_Cell]
+    ) -> list[T]:
+        """What function(cells) gives for those of every look and kernel, which are side by side."""
+        groups: dict[tuple[int, str], list[_Cell]] = {}
         for cell in cells:
-            if found and found[-1].setting.kernel == cell.setting.kernel:
-                alpha = found[-1].setting.alpha
-                cell = _Cell(cell.look, replace(cell.setting, alpha=alpha))
-            found.append(self.with_best_alpha(cell))
-        return found
+            groups.setdefault((cell.look, cell.setting.kernel), []).append(cell)
+        found = side_by_side(function, list(groups.values()), self._sample.Z)
+        return [one for part in found for one in part]
 
     def in_other_looks(self, cells: Sequence[_Cell]) -> list[_Cell]:
         """The best cell in the other looks, by a walk from its width and ridge."""
