@@ -20,6 +20,20 @@ def test_svd(backend, matrix):
     np.testing.assert_allclose(s, factoring.svd(matrix)[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(600, 193), (420, 220), (193, 600)])
+def test_svd_of_tall_and_wide_matrices_by_panels(shape, dtype):
+    A = (rng.standard_normal(shape) * np.logspace(0, -6, shape[1])).astype(dtype)
+    before, n, eps = A.copy(), min(shape), np.finfo(dtype).eps
+    U, s, Vt = factoring.svd(A)
+    np.testing.assert_array_equal(A, before)
+    assert U.dtype == s.dtype == Vt.dtype == dtype
+    np.testing.assert_allclose((U * s) @ Vt, A, atol=eps * n * s[0])
+    for vectors in (U.T, Vt):
+        np.testing.assert_allclose(vectors @ vectors.T, np.eye(n), atol=eps * n)
+    np.testing.assert_allclose(s, np.linalg.svd(A, compute_uv=False), atol=eps * n * s[0])
+
+
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_right_svd_is_the_svd_without_its_left_vectors(n):
     R, B = np.triu(rng.standard_normal((n, n))), rng.standard_normal((n, 2))
@@ -60,13 +74,13 @@ def test_panels_make_the_triangle_that_qr_makes(shape, dtype):
     np.testing.assert_allclose(np.abs(R), np.abs(whole), atol=atol)
 
 
-def test_the_bits_of_a_triangle_do_not_depend_on_threads():
-    A = rng.standard_normal((700, 500))
-    with blas_limited_to(1):
-        alone = factoring.triangle_of(A.copy())
-    with blas_limited_to(4):
-        shared = factoring.triangle_of(A.copy())
-    np.testing.assert_array_equal(shared, alone)
+@pytest.mark.parametrize("function", [factoring.triangle_of, lambda A: factoring.svd(A)[0]])
+def test_the_bits_of_panels_do_not_depend_on_threads(function):
+    A, found = rng.standard_normal((1000, 500)), []
+    for threads in (1, 4):
+        with blas_limited_to(threads), one_blas_thread():
+            found.append(function(A.copy()))
+    np.testing.assert_array_equal(*found)
 
 
 def test_cholesky_and_what_it_solves(backend):

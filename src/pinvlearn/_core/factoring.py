@@ -28,6 +28,9 @@ QR_PANEL, QR_TILE = 96, 192
 """Columns that a QR decomposition makes a triangle of at once, and of the others that one thread
 puts through the reflections [measured at 1,000 columns: from 64 and 128 on it is all the same]."""
 
+TALL = 11.0 / 6.0
+"""Rows for each column from which LAPACK's SVD makes a triangle of them first, as here."""
+
 GRADED = 1e-4
 """Half of a tridiagonal array's diagonal is less than this part of the largest where its small
 eigenvalues are to be told from rounding of the large ones."""
@@ -108,7 +111,17 @@ def svd(A: Array, *, full: bool = False, overwrite: bool = False) -> tuple[Array
     """U, s and Vᵀ; all left and right vectors if `full`."""
     if is_device(A):
         return _device_svd(A, full)
-    return scipy.linalg.svd(A, full_matrices=full, overwrite_a=overwrite, check_finite=False)
+    (m, n), tall = A.shape, max(A.shape) >= TALL * min(A.shape) and min(A.shape) > QR_TILE
+    if full or not tall:
+        return scipy.linalg.svd(A, full_matrices=full, overwrite_a=overwrite, check_finite=False)
+    if m < n:
+        U, s, Vt = svd(A.T, overwrite=overwrite)
+        return Vt.T, s, U.T
+    Q = _Reflections(A if overwrite else A.copy(order="F"))
+    left, s, Vt = scipy.linalg.svd(Q.R, overwrite_a=True, check_finite=False)
+    U = np.zeros((m, n), left.dtype, order="F")
+    U[:n] = left
+    return Q.times(U), s, Vt
 
 
 def _device_svd(A: Any, full: bool) -> Any:
@@ -153,36 +166,68 @@ def qr(A: Array) -> tuple[Array, Array]:
 
 
 def triangle_of(A: Array) -> Array:
-    """R of A = QR, with A used up.
+    """R of A = QR, with A used up."""
+    if is_device(A):
+        R: Array = _wrapped(A.xp.linalg.qr(A.data, mode="reduced"))[1]
+        return R
+    return _Reflections(A).R
+
+
+class _Reflections:
+    """Q of A = QR as reflections, in the place of A.
 
     By panels: each is factored recursively (geqrt), and threads share the columns right of it.
     LAPACK's geqrf factors panels column by column, as products with vectors, at two thirds of the
     rate and on one thread.
     """
-    if is_device(A):
-        R: Array = _wrapped(A.xp.linalg.qr(A.data, mode="reduced"))[1]
+
+    def __init__(self, A: Array) -> None:
+        self._A = np.asfortranarray(A)
+        self._panels: list[tuple[slice, Array]] = []
+        with one_blas_thread():
+            for panel in slices(0, min(A.shape), QR_PANEL):
+                self._eliminate(panel)
+
+    @property
+    def R(self) -> Array:
+        """The triangle."""
+        R: Array = np.triu(self._A[: min(self._A.shape)])
         return R
-    A = np.asfortranarray(A)
-    k = min(A.shape)
-    with one_blas_thread():
-        for first in range(0, k, QR_PANEL):
-            _eliminate(A[first:, first:], min(QR_PANEL, k - first))
-    return np.triu(A[:k])
+
+    def times(self, C: Array) -> Array:
+        """QC in the place of C, which has as many rows as A and is in Fortran's order."""
+
+        def turn(columns: slice) -> None:
+            for panel, T in reversed(self._panels):
+                self._reflect("N", panel, T, C[:, columns])
+
+        share_out(turn, [(columns,) for columns in slices(0, C.shape[1], QR_TILE)])
+        return C
+
+    def _eliminate(self, panel: slice) -> None:
+        """Make a triangle of a panel by reflections, which the columns behind it go through too."""
+        A, width = self._A[panel.start :, panel], panel.stop - panel.start
+        T, room = np.empty((2, width, width), A.dtype)
+        info = np.zeros(1, dtype=np.int64)
+        call(f"{letter(A)}geqrt", len(A), width, width, A, _leading(A), T, width, room, info)
+        self._panels.append((panel, T))
+
+        def reflect(columns: slice) -> None:
+            self._reflect("T", panel, T, self._A[:, columns])
+
+        behind = slices(panel.stop, self._A.shape[1], QR_TILE)
+        share_out(reflect, [(columns,) for columns in behind])
+
+    def _reflect(self, way: str, panel: slice, T: Array, C: Array) -> None:
+        V, C, width = self._A[panel.start :, panel], C[panel.start :], panel.stop - panel.start
+        room, info = np.empty((C.shape[1], width), C.dtype), np.zeros(1, dtype=np.int64)
+        by = (*C.shape, width, width, V, _leading(V), T, width)
+        call(f"{letter(C)}gemqrt", "L", way, *by, C, _leading(C), room, info)
 
 
-def _eliminate(A: Array, width: int) -> None:
-    """Make a triangle of the first columns by reflections, which the others go through too."""
-    (m, n), lead, kind = A.shape, A.strides[1] // A.itemsize, letter(A)
-    T, room = np.empty((2, width, width), A.dtype)
-    info = np.zeros(1, dtype=np.int64)
-    call(f"{kind}geqrt", m, width, width, A, lead, T, width, room, info)
-
-    def reflect(first: int, last: int) -> None:
-        room = np.empty((last - first, width), A.dtype)
-        reflected = ("L", "T", m, last - first, width, width, A, lead, T, width)
-        call(f"{kind}gemqrt", *reflected, A[:, first:], lead, room, np.zeros_like(info))
-
-    share_out(reflect, [(rows.start, rows.stop) for rows in slices(width, n, QR_TILE)])
+def _leading(A: Array) -> int:
+    """From one column in Fortran's order to the next; NumPy gives a single one any stride."""
+    return max(A.strides[1] // A.itemsize, len(A))
 
 
 def cholesky(A: Array, norm: float) -> tuple[Array, float] | None:
