@@ -249,6 +249,7 @@ def test_a_seed_gives_the_same_bits_and_threads_change_none(monkeypatch):
     sample = rotated(160)
     plain = search_plain(sample, SPACE, 160).settings
     found = []
+    monkeypatch.setattr("pinvlearn.readout.machines.FEWEST", 1)
     for threads in (1, 3):
         monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
         found.append((search_plain(sample, SPACE, 160), learn(sample, plain, SPACE, 80, 80)))

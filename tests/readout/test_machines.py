@@ -240,10 +240,16 @@ def test_a_factor_in_single_precision_gives_weights_in_double(monkeypatch):
     np.testing.assert_allclose(solved(K.copy(), rows, 0.1).coef, exact.coef, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize(("rows", "beside"), [(machines.SMALL, True), (machines.SMALL + 1, False)])
-def test_small_machines_are_made_side_by_side_and_large_ones_by_all_threads(
-    rows, beside, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("rows", "beside"),
+    [
+        (machines.FEWEST - 1, False),
+        (machines.FEWEST, True),
+        (machines.SMALL, True),
+        (machines.SMALL + 1, False),
+    ],
+)
+def test_small_machines_are_made_side_by_side_and_others_by_all_threads(rows, beside, monkeypatch):
     monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda: 2)
     both = threading.Barrier(2, timeout=30.0)
 

@@ -53,9 +53,10 @@ three kernels, widths and ridges from end to end, 800 and 2,200 rows]."""
 ROWS = 128
 """Rows whose kernel values are made at a time: they are still in cache when they are used."""
 
-SMALL = 2048
-"""Rows up to which machines are made side by side, one by each thread: the tiles of one of them are
-too few and too short to be shared out."""
+FEWEST, SMALL = 300, 2048
+"""From so many rows threads share work out: what is done with fewer takes less time than they take
+to begin.  Up to so many they make machines side by side, one each, whose tiles are too few and too
+short to be shared out [measured on two cores, 50 to 4,000 rows]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +411,8 @@ def _mean_kernel(exponents: Sequence[Array], gammas: Sequence[float], rows: slic
 def _share_rows(fill: Callable[[slice], Any], of: Array) -> None:
     """Have threads share out the rows of an array, a few at a time."""
     height = len(of) if is_device(of) else ROWS
-    share_out(fill, [(rows,) for rows in slices(0, len(of), height)])
+    parts = [(rows,) for rows in slices(0, len(of), height)]
+    share_out(fill, parts, None if len(of) >= FEWEST else 1)
 
 
 def side_by_side(function: Callable[[S], T], items: Sequence[S], of: Array) -> list[T]:
@@ -419,7 +421,7 @@ def side_by_side(function: Callable[[S], T], items: Sequence[S], of: Array) -> l
     Each by a thread of its own where they are small, or as many as there are threads; else one
     after the other, each by all threads.
     """
-    beside = len(of) <= SMALL or len(items) == allowed_threads()
+    beside = len(of) >= FEWEST and (len(of) <= SMALL or len(items) == allowed_threads())
     found: dict[int, T] = {}
 
     def ask(number: int, item: S) -> None:
