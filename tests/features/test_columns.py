@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from pinvlearn.features import columns
 from pinvlearn.features.columns import (
     Levels,
     Numbers,
@@ -125,6 +126,22 @@ def test_rare_levels_are_pooled_and_said():
 def test_the_most_frequent_levels_are_kept():
     column = levels(*["a"] * 2, *["b"] * 3, *["c"] * 4)
     assert prepared(column, max_levels=2).names == ["c__b", "c__c", "c__rare"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "room", "kept"),
+    [
+        ((300, 700, 1200), columns.MOST_NUMBERS, [300, 700, 1000]),
+        ((300, 700, 1200), 4800 * 1000, [300, 350, 350]),
+        ((30, 700, 1200), 0, [30, 50, 50]),
+    ],
+)
+def test_as_many_levels_as_there_is_room_for(monkeypatch, sizes, room, kept):
+    monkeypatch.setattr(columns, "MOST_NUMBERS", room)
+    rows = np.arange(4800)
+    table = [levels(*map(str, rows % size), name=f"c{size}") for size in sizes]
+    preparation = prepare(TableSummary.of(table, len(rows)))
+    assert [len(column.levels) for column in preparation.columns] == kept
 
 
 def test_an_unseen_level_is_none_where_none_was_rare():

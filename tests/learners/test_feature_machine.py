@@ -252,6 +252,16 @@ def test_a_frame_with_levels_gaps_and_columns_that_say_nothing(rng):
     np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
 
 
+def test_each_of_many_levels_counts(rng):
+    levels, effects = rng.integers(0, 200, 900), rng.standard_normal(200)
+    numbers = rng.standard_normal((900, 2))
+    table = pd.DataFrame(numbers, columns=["u", "v"])
+    table["code"] = pd.Categorical([f"code {level}" for level in levels])
+    y = effects[levels] + numbers[:, 0] * numbers[:, 1] + 0.3 * rng.standard_normal(900)
+    model = FeatureMachineRegressor(random_state=0).fit(table[:700], y[:700])
+    assert model.score(table[700:], y[700:]) > 0.7  # 0.54 where but 50 of them are told apart
+
+
 def test_bad_columns_are_refused_by_name(rng):
     X, y = table(rng)
     with pytest.raises(ValueError, match="'size' .* infinity"):

@@ -351,7 +351,11 @@ def test_cells_that_hold_lists_are_refused():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"copies": "three"}, "copies='three'"), ({"max_levels": 0}, "max_levels=0")],
+    [
+        ({"copies": "three"}, "copies='three'"),
+        ({"max_levels": 0}, "max_levels=0"),
+        ({"max_levels": "all"}, "max_levels='all'"),
+    ],
 )
 def test_bad_parameters(options, message):
     with pytest.raises(ValueError, match=message):

@@ -146,8 +146,7 @@ def build(X: Any, learner: Any) -> Pipeline:
     """The whole model: a table is made ready for kernels, sparse data only scaled."""
     if sparse.issparse(X):
         return Pipeline([("columns", build_columns(X)), ("learner", learner)])
-    columns = TabularInputs(max_levels=_most_levels(len(X)))
-    return Pipeline([("columns", columns), ("learner", learner)])
+    return Pipeline([("columns", TabularInputs()), ("learner", learner)])
 
 
 def learning_inputs(X: Any, note: Note, gaps: str = MARKED) -> Any:

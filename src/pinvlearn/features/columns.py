@@ -7,6 +7,7 @@ that are missing).  What is learned of it merges, so a table may come in pieces.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,10 @@ NOTHING = "nothing"
 
 RARE_ROWS, RARE_SHARE = 3, 0.01
 """A level is rare with fewer rows than the smaller of so many and this share of all."""
+
+FEW_LEVELS, MOST_LEVELS, MOST_NUMBERS = 50, 1000, 2**26
+"""Levels of a column that "auto" always tells apart, the most it does, and the numbers (512 MiB)
+that the indicators of all columns may be where any has more than the few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,21 +225,22 @@ class PreparedNumbers:
         gaps = [f"{self.name}__missing"] if self.indicator else []
         return [self.name] * (self.scaled is not None) + ranked + gaps
 
-    def __call__(self, column: Column) -> list[Array]:
-        """The columns that a block's column becomes."""
+    def fill(self, made: Array, column: Column) -> None:
+        """Write the columns that a block's column becomes."""
         values = column.values
         gaps = np.isnan(values)
         known = np.where(gaps, self.middle, values)
-        made = []
+        parts = []
         if self.scaled is not None:
             mean, deviation = self.scaled
-            made.append((clipped(known, self.middle, self.scale) - mean) / deviation)
+            parts.append((clipped(known, self.middle, self.scale) - mean) / deviation)
         if self.ranked is not None:
             mean, deviation = self.ranked
-            made.append((np.interp(known, self.knots, self.ranks) - mean) / deviation)
+            parts.append((np.interp(known, self.knots, self.ranks) - mean) / deviation)
         if self.indicator:
-            made.append(np.where(gaps, 1.0, -1.0))
-        return made
+            parts.append(np.where(gaps, 1.0, -1.0))
+        for at, part in enumerate(parts):
+            made[:, at] = part
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +268,8 @@ class PreparedLevels:
         labels = self.labels[1:] if len(self.labels) == 2 else self.labels
         return [f"{self.name}__{label}" for label in labels]
 
-    def __call__(self, column: Any) -> list[Array]:
-        """The columns that a block's column becomes; an unseen level is a rare one, or none."""
+    def fill(self, made: Array, column: Any) -> None:
+        """Write the columns that a block's column becomes; unseen levels are rare ones, or none."""
         place = {level: at for at, level in enumerate(self.levels)}
         others = truths_for({*self.levels, *self.pooled})
         place |= {other: place[level] for other, level in others.items() if level in place}
@@ -273,8 +279,11 @@ class PreparedLevels:
         last = len(self.labels) - 1 if self.missing else -1
         codes = np.where(column.missing, last, codes)
         if len(self.labels) == 2:
-            return [np.where(codes < 0, 0.0, np.where(codes == 1, 1.0, -1.0))]
-        return [(codes == code).astype(np.float64) for code in range(len(self.labels))]
+            made[:, 0] = np.where(codes < 0, 0.0, np.where(codes == 1, 1.0, -1.0))
+            return
+        made[:] = 0.0
+        (known,) = np.nonzero(codes >= 0)
+        made[known, codes[known]] = 1.0
 
 
 TRUTHS = {"False": "0", "True": "1"}
@@ -370,9 +379,9 @@ class Preparation:
         made = np.empty((n_rows, len(self.names)))
         start = 0
         for prepared in self.columns:
-            for part in prepared(given[prepared.source, prepared.name]):
-                made[:, start] = part
-                start += 1
+            stop = start + len(prepared.names)
+            prepared.fill(made[:, start:stop], given[prepared.source, prepared.name])
+            start = stop
         return made
 
 
@@ -418,8 +427,14 @@ def _unpacked(packed: dict[str, Any]) -> tuple[Prepared, ...]:
     return tuple(columns[place] for place in range(len(columns)))
 
 
-def prepare(summary: TableSummary, *, copies: str = "both", max_levels: int = 50) -> Preparation:
-    """What to make of each column, from the summary of the training rows."""
+def prepare(
+    summary: TableSummary, *, copies: str = "both", max_levels: int | None = None
+) -> Preparation:
+    """What to make of each column, from the summary of the training rows.
+
+    `max_levels` is that of `TabularInputs`, None for "auto".
+    """
+    most = _most_levels(summary) if max_levels is None else max_levels
     ready: list[Prepared] = []
     dropped: dict[str, str] = {}
     pooled: dict[str, list[str]] = {}
@@ -431,7 +446,7 @@ def prepare(summary: TableSummary, *, copies: str = "both", max_levels: int = 50
             if made is not None and made.indicator:
                 indicated.add(column.source)
         else:
-            made = _prepared_levels(column, summary.n_rows, max_levels)
+            made = _prepared_levels(column, summary.n_rows, most)
             if made is not None and made.pooled:
                 pooled[column.name] = list(made.pooled)
         if made is None:
@@ -509,8 +524,26 @@ def _mean_and_deviation(values: Array, sketch: QuantileSketch) -> tuple[float, f
     return mean, deviation if deviation > 0.0 else 1.0
 
 
+def _least_rows(n_rows: int) -> int:
+    """Levels with fewer are rare."""
+    return min(RARE_ROWS, math.ceil(RARE_SHARE * n_rows))
+
+
+def _most_levels(summary: TableSummary) -> int:
+    """The same for every column: as many as their indicators have room for."""
+    least, room = _least_rows(summary.n_rows), MOST_NUMBERS // summary.n_rows
+    levels = [column.counts for column in summary.columns if isinstance(column, LevelSummary)]
+    sizes = [sum(count >= least for count in counts.values()) for counts in levels]
+
+    def fits(most: int) -> bool:
+        return sum(min(size, most) for size in sizes) <= room
+
+    counts = range(FEW_LEVELS, MOST_LEVELS + 1)
+    return counts[max(bisect_left(counts, True, key=lambda most: not fits(most)) - 1, 0)]
+
+
 def _prepared_levels(column: LevelSummary, n_rows: int, max_levels: int) -> PreparedLevels | None:
-    least = min(RARE_ROWS, math.ceil(RARE_SHARE * n_rows))
+    least = _least_rows(n_rows)
     by_count = sorted(column.counts, key=lambda level: (-column.counts[level], level))
     kept = {level for level in by_count[:max_levels] if column.counts[level] >= least}
     levels = tuple(sorted(kept))

@@ -63,9 +63,11 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         to these.
     copies : {"both", "scaled", "rank"}, default="both"
         Which copies of a numeric column there are.
-    max_levels : int, default=50
-        Levels of a column that get an indicator of their own, the most frequent first.  Levels
-        with fewer than three rows, or than 1 % of the rows where that is less, are rare as well.
+    max_levels : int or "auto", default="auto"
+        Levels of a column that get an indicator of their own, the most frequent first.  "auto": as
+        many of each column as the indicators of all columns take 512 MiB with, from 50 to 1000.
+        Levels with fewer than three rows, or than 1 % of the rows where that is less, are rare as
+        well.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         *,
         categorical_features: Any = "from_dtype",
         copies: str = "both",
-        max_levels: int = 50,
+        max_levels: int | str = "auto",
     ) -> None:
         self.categorical_features = categorical_features
         self.copies = copies
@@ -294,8 +296,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
 
     def _take(self, summary: TableSummary) -> None:
         check_choice("copies", self.copies, COPIES)
-        check_size("max_levels", self.max_levels)
-        self.columns_ = prepare(summary, copies=self.copies, max_levels=self.max_levels)
+        self.columns_ = prepare(summary, copies=self.copies, max_levels=self._most_levels())
         if not self.columns_.columns:
             raise ValueError(
                 f"no column is left to learn from (n_samples = {summary.n_rows}): "
@@ -306,6 +307,12 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         self.dropped_, self.pooled_ = self.columns_.dropped, self.columns_.pooled
         self.notes_ = self.columns_.notes
         self.rank_error_ = summary.rank_error
+
+    def _most_levels(self) -> int | None:
+        if isinstance(self.max_levels, str):
+            check_choice("max_levels", self.max_levels, ("auto",))
+            return None
+        return check_size("max_levels", self.max_levels)
 
     def _first_summary(self, X: Any) -> TableSummary:
         raw = self._raw(X, self, reset=True)
