@@ -241,6 +241,29 @@ def test_texts_where_dates_were_say_dates_or_are_refused():
         inputs.transform(table.assign(since="3"))
 
 
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S+00:00"])
+@pytest.mark.parametrize("given", ["frame", "objects", "texts"])
+def test_texts_that_are_all_dates_are_dates(form, given):
+    table = pd.DataFrame({"size": np.arange(40.0), "since": pd.date_range("2020", periods=40)})
+    table.loc[4, "since"] = pd.NaT
+    texts = table.assign(since=table["since"].dt.strftime(form))
+    if given != "frame":
+        texts = texts.astype(object).where(texts.notna(), None).to_numpy()
+    if given == "texts":
+        texts = np.where(texts == None, "", texts).astype(str)  # noqa: E711
+    inputs = TabularInputs().fit(texts)
+    assert inputs.kinds_ == ["number", "date"]
+    np.testing.assert_array_equal(inputs.transform(texts), TabularInputs().fit_transform(table))
+
+
+@pytest.mark.parametrize("odd", ["2020-13-01", "soon", "2020-01", "20200101"])
+def test_texts_of_which_one_is_no_date_are_levels(odd):
+    texts = ["2020-01-01", "2020-01-02", odd] * 5
+    assert TabularInputs().fit(pd.DataFrame({"when": texts})).kinds_ == ["level"]
+    dates = pd.Series(texts[:2] * 5).astype("category")
+    assert TabularInputs().fit(pd.DataFrame({"when": dates})).kinds_ == ["level"]
+
+
 @pytest.mark.parametrize("kind", ["dates", "durations", "truths"])
 def test_a_column_of_gaps_where_others_were(kind):
     since = frame()["since"]

@@ -16,13 +16,13 @@ from pinvlearn.cli._kinds import (
     OTHER_DATES,
     Kind,
     as_text,
-    is_iso_date,
     kind_of_integers,
     kind_of_texts,
 )
 from pinvlearn.cli._options import check_columns
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import Reading
+from pinvlearn.learners._tables import is_iso_date
 
 REMEMBERED = "recipe_"
 """The attribute of a saved model that says what was done."""

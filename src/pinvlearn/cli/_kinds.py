@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pinvlearn.learners._mixed import MOST_LEVELS, ROWS_PER_LEVEL
+from pinvlearn.learners._tables import is_iso_date
 
 MISSING = frozenset(
     {
@@ -51,7 +51,6 @@ _OTHER_DATE = re.compile(
     r"(?:\d{1,2}([-/. ])(?:\d{1,2}|[A-Za-z]{3,9})\1(?:\d{4}|\d{2})|\d{4}([/.])\d{1,2}\2\d{1,2})"
     r"(?:[T ,].*)?"
 )
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 
 
 @dataclass(frozen=True)
@@ -190,17 +189,6 @@ def is_code(cell: str) -> bool:
 def is_id_name(name: str) -> bool:
     """Whether a column is called like an id, or not at all."""
     return not name.strip() or name.startswith("Unnamed: ") or _ID_NAME.search(name) is not None
-
-
-def is_iso_date(cell: str) -> bool:
-    """Whether it is a date, or a date and time, as ISO 8601 writes them."""
-    if _ISO.fullmatch(cell) is None:
-        return False
-    try:
-        datetime.fromisoformat(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _kind_of_numbers(name: str, plain: Sequence[str]) -> Kind:

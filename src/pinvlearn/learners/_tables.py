@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ NUMBER, LEVEL, DATE, DURATION = "number", "level", "date", "duration"
 DAY = np.timedelta64(1, "D")
 
 TIMEDELTAS = (datetime.timedelta, np.timedelta64)
+
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +131,10 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
         raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
     known = column.values[~column.missing]
     if code == "U":  # of an array, in which one text makes texts of all numbers
-        return NUMBER if _are_numbers(known[known != ""]) else LEVEL
+        known = known[known != ""]
+        if len(known) and all(map(is_iso_date, known.tolist())):
+            return DATE
+        return NUMBER if _are_numbers(known) else LEVEL
     if code == "O":
         if all(map(_is_number, known)):
             return NUMBER
@@ -136,6 +142,8 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
             return DATE
         if all(isinstance(value, TIMEDELTAS) for value in known):
             return DURATION
+        if all(isinstance(value, str) and is_iso_date(value) for value in known):
+            return DATE  # as readers of text files leave them
         for value in known:
             if isinstance(value, list | tuple | dict | set | np.ndarray):
                 raise TypeError(
@@ -151,6 +159,17 @@ def _are_numbers(texts: Any) -> bool:
     except ValueError:
         return False
     return len(texts) > 0
+
+
+def is_iso_date(text: str) -> bool:
+    """Whether it is a date, or a date and time, as ISO 8601 writes them: 2024-12-31 23:59."""
+    if _ISO.fullmatch(text) is None:
+        return False
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_number(value: Any) -> bool:
@@ -254,14 +273,17 @@ def _dates(column: RawColumn) -> Any:
     if column.values.dtype.kind == "M":
         return column.values.astype("datetime64[us]")
     dates = np.full(len(column), np.datetime64("NaT", "us"))
+    known = ~column.missing
+    if column.values.dtype.kind == "U":  # gaps of an array of texts
+        known &= column.values != ""
     try:
-        known = [_moment(value) for value in column.values[~column.missing]]
+        moments = [_moment(value) for value in column.values[known]]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"column {column.name!r} holds dates in the training table; here it is of type "
             f"{column.values.dtype}. Give dates, or leave the cell empty."
         ) from error
-    dates[~column.missing] = np.array(known, dtype="datetime64[us]")
+    dates[known] = np.array(moments, dtype="datetime64[us]")
     return dates
 
 

@@ -48,7 +48,8 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     training rows below it, which is in (0, 1) and the same for any rising function of the column.
     Both are then given mean 0 and variance 1.  A column of two values is put at -1 and 1.
     Categories, texts and truth values become indicators, those of rare levels one together.  Dates
-    become days since 1970, month, day, weekday and hour, periods of pandas those of their start.
+    become days since 1970, month, day, weekday and hour, periods of pandas those of their start;
+    texts are dates where all of a column are, as ISO 8601 writes them (2024-12-31).
     A missing number is the median, beside an indicator of its own; a missing category is a level.
     A column with one value is left out.
 
@@ -58,9 +59,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     ----------
     categorical_features : "from_dtype" or array of str, int or bool, default="from_dtype"
         Columns whose values are levels.  "from_dtype": those whose type says so (categories,
-        texts, truth values).  In an array of texts, which NumPy makes of numbers beside a text,
-        columns that read as numbers are such.  Names, positions or a mask add columns of numbers
-        to these.
+        texts that are no dates, truth values).  In an array of texts, which NumPy makes of numbers
+        beside a text, columns that read as numbers are such.  Names, positions or a mask add
+        columns of numbers to these.
     copies : {"both", "scaled", "rank"}, default="both"
         Which copies of a numeric column there are.
     max_levels : int or "auto", default="auto"
