@@ -10,7 +10,7 @@ from pinvlearn.features.columns import (
     Levels,
     Numbers,
     TableSummary,
-    clipped,
+    bent,
     prepare,
 )
 
@@ -56,9 +56,43 @@ def test_the_scaled_copy_bends_what_lies_far_out():
     assert table.max() < 4.0
 
 
-def test_clipping_is_nearly_the_identity_in_the_middle():
+def test_the_scaled_copy_tells_apart_what_lies_far_out():
+    column = numbers(*range(9), 1e3, 1e4, 1e5)
+    steps = np.diff(made(prepared(column, copies="scaled"), column)[-3:, 0])
+    np.testing.assert_allclose(steps, steps[0], rtol=0.01)
+
+
+def test_bending_is_nearly_the_identity_in_the_middle():
     z = np.linspace(-0.3, 0.3, 7)
-    np.testing.assert_allclose(clipped(z, 0.0, 1.0), z, rtol=0.01)
+    np.testing.assert_allclose(bent(z, 0.0, 1.0, (-1.0, 1.0)), z, rtol=0.01)
+
+
+@pytest.mark.parametrize("values", [range(9), (3.0, 3.0, 7.0), (-1e308, 0.0, 1e308), (0, 1e-300)])
+@pytest.mark.parametrize("copies", ["both", "scaled", "rank"])
+def test_values_beyond_the_training_rows_end_a_little_further_out(values, copies):
+    column = numbers(*values)
+    preparation = prepared(column, copies=copies)
+    table = made(preparation, numbers(-1.7e308, min(values), max(values), 1.7e308))
+    assert np.isfinite(table).all()
+    assert (np.diff(table, axis=0) >= 0.0).all()
+    assert np.abs(table).max() <= np.abs(made(preparation, column)).max() + 1.0
+
+
+def test_values_end_where_the_last_twentieth_of_rows_would_reach_once_more():
+    column = numbers(*np.linspace(0.0, 1.0, 101))
+    preparation = prepared(column, copies="scaled")
+    table = made(preparation, numbers(-0.05, -0.06, -9.0, 1.0, 1.02, 1.05, 2.0))[:, 0]
+    np.testing.assert_allclose(table[1:3], table[0], rtol=1e-2)
+    np.testing.assert_allclose(table[6], table[5], rtol=1e-2)
+    assert (np.diff(table[3:6]) > 0.01).all()
+
+
+def test_far_ends_are_those_of_heavy_tails():
+    column = numbers(*np.exp(3.0 * np.random.default_rng(0).standard_normal(400)))
+    largest = column.values.max()
+    table = made(prepared(column), numbers(largest, 1.5 * largest, 9.0 * largest))
+    assert table[1, 0] > table[0, 0] + 0.1
+    assert (table[:, 1] == table[0, 1]).all()
 
 
 def test_two_values_become_minus_one_and_one():

@@ -252,6 +252,22 @@ def test_a_frame_with_levels_gaps_and_columns_that_say_nothing(rng):
     np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
 
 
+def test_slips_of_the_pen_in_new_rows_are_not_followed(rng):
+    X = rng.uniform(size=(500, 5))
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X[:250], y[:250])
+    new = np.where(rng.random((250, 5)) < 0.02, 1000.0, 1.0) * X[250:]
+    assert model.score(new, y[250:]) > 0.6
+
+
+def test_what_lies_far_out_is_told_apart(rng):
+    X = np.exp(1.5 * rng.standard_normal((500, 3)))
+    y = X[:, 0] + X[:, 1]
+    model = FeatureMachineRegressor(max_rounds=1, random_state=0).fit(X[:250], y[:250])
+    far = X[250:][X[250:].max(axis=1) < X[:250].max()]
+    assert model.score(far, far[:, 0] + far[:, 1]) > 0.9
+
+
 def test_each_of_many_levels_counts(rng):
     levels, effects = rng.integers(0, 200, 900), rng.standard_normal(200)
     numbers = rng.standard_normal((900, 2))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinvlearn.deploy.graph import ML, Nodes, doubles, onnx_module
-from pinvlearn.features.columns import CLIP, FAR, PreparedLevels, PreparedNumbers
+from pinvlearn.features.columns import BEND, PreparedLevels, PreparedNumbers
 from pinvlearn.learners._tables import LEVEL, NUMBER
 
 TRUTH = {"True": 1.0, "False": 0.0}
@@ -68,12 +68,15 @@ def _standard(nodes: Nodes, x: str, moments: tuple[float, float]) -> str:
 
 
 def _bent(nodes: Nodes, column: PreparedNumbers, x: str) -> str:
-    """z/√(1 + (z/3)²), as `features.columns.clipped` has it."""
+    """3 asinh(z/3), as `features.columns.bent` has it; graphs know asinh of single precision."""
     z = _standard(nodes, x, (column.middle, column.scale))
-    z = nodes.add("Clip", z, nodes.constant(doubles(-FAR)), nodes.constant(doubles(FAR)))
-    part = nodes.add("Div", z, nodes.constant(doubles(CLIP)))
-    square = nodes.add("Add", nodes.add("Mul", part, part), nodes.constant(doubles(1.0)))
-    return nodes.add("Div", z, nodes.add("Sqrt", square))
+    low, high = (nodes.constant(doubles(end)) for end in column.ends)
+    bend, one = (nodes.constant(doubles(value)) for value in (BEND, 1.0))
+    part = nodes.add("Div", nodes.add("Clip", z, low, high), bend)
+    size = nodes.add("Abs", part)
+    root = nodes.add("Sqrt", nodes.add("Add", nodes.add("Mul", part, part), one))
+    asinh = nodes.add("Log", nodes.add("Add", size, root))
+    return nodes.add("Mul", nodes.add("Mul", asinh, nodes.add("Sign", part)), bend)
 
 
 def _rank(nodes: Nodes, column: PreparedNumbers, x: str) -> str:

@@ -23,11 +23,12 @@ from pinvlearn.features.sketch import DISTINCT, QuantileSketch
 COPIES = ("both", "scaled", "rank")
 """Which copies of a numeric column there are."""
 
-CLIP = 3.0
-"""Where the scaled copy bends: z/√(1 + (z/3)²) stays below 3, of the kind RealMLP uses [HMW24]."""
+BEND = 3.0
+"""Quartile distances from the median at which the scaled copy begins to be a logarithm."""
 
-FAR = 1e8
-"""Quartile distances beyond which values are all the same: their squares must not overflow."""
+FAR, TAIL = 1e8, 0.05
+"""Values end so many quartile distances from the median, and beyond the training rows by as much as
+this share of them spans at either end: a slip of the pen is not alone, nor infinite."""
 
 NOTHING = "nothing"
 """The kind of a column of which no value has been seen: it may turn out to be of any."""
@@ -188,15 +189,16 @@ def _summary(column: Column, limit: int) -> ColumnSummary:
 class PreparedNumbers:
     """A numeric column's copies, and the indicator of its gaps.
 
-    "Scaled" is z/√(1 + (z/3)²) of z = (x - median)/quartile distance; "rank" the share of training
-    rows below x, between known values by interpolation.  Each is then given mean 0 and variance 1
-    over the training rows.  A column of two values is put at -1 and 1 instead.
+    "Scaled" is 3 asinh(z/3) of z = (x - median)/quartile distance, which ends at `ends`; "rank" the
+    share of training rows below x, between known values by interpolation.  Each is then given mean
+    0 and variance 1 over the training rows.  A column of two values is put at -1 and 1 instead.
     """
 
     name: str
     source: int
     middle: float
     scale: float
+    ends: tuple[float, float]
     scaled: tuple[float, float] | None
     knots: Array
     ranks: Array
@@ -233,7 +235,7 @@ class PreparedNumbers:
         parts = []
         if self.scaled is not None:
             mean, deviation = self.scaled
-            parts.append((clipped(known, self.middle, self.scale) - mean) / deviation)
+            parts.append((bent(known, self.middle, self.scale, self.ends) - mean) / deviation)
         if self.ranked is not None:
             mean, deviation = self.ranked
             parts.append((np.interp(known, self.knots, self.ranks) - mean) / deviation)
@@ -396,7 +398,7 @@ def _packed(columns: Sequence[Prepared]) -> dict[str, Any]:
         "places": np.array(list(numbers), dtype=np.int64),
         "names": np.array([c.name for c in found], dtype=np.str_),
         "sources": np.array([c.source for c in found], dtype=np.int64),
-        "numbers": np.array([(c.middle, c.scale) for c in found]).reshape(-1, 2),
+        "numbers": np.array([(c.middle, c.scale, *c.ends) for c in found]).reshape(-1, 4),
         "moments": np.array(moments).reshape(-1, 4),
         "indicators": np.array([c.indicator for c in found], dtype=bool),
         "lengths": np.array([len(c.knots) for c in found], dtype=np.int64),
@@ -419,10 +421,10 @@ def _unpacked(packed: dict[str, Any]) -> tuple[Prepared, ...]:
         packed["indicators"].tolist(),
         strict=True,
     )
-    for place, name, source, (middle, scale), (a, b, c, d), at, share, indicator in rows:
+    for place, name, source, (middle, scale, *ends), (a, b, c, d), at, share, indicator in rows:
         scaled, ranked = (None if pair[0] != pair[0] else pair for pair in ((a, b), (c, d)))
         columns[place] = PreparedNumbers(
-            name, source, middle, scale, scaled, at, share, ranked, indicator
+            name, source, middle, scale, tuple(ends), scaled, at, share, ranked, indicator
         )
     return tuple(columns[place] for place in range(len(columns)))
 
@@ -477,23 +479,26 @@ def _prepared_numbers(
     if len(knots) == 1:  # its gaps are all there is to it
         middle = float(knots[0])
         return PreparedNumbers(
-            column.name, column.source, middle, 1.0, None, nothing, nothing, None, True
+            column.name, column.source, middle, 1.0, (0.0, 0.0), None, nothing, nothing, None, True
         )
     if len(knots) == 2:
         middle, scale = 0.5 * sketch.low + 0.5 * sketch.high, _half_range(sketch)
-        two = (0.0, float(clipped(np.array([sketch.high]), middle, scale)[0]))
+        ends = _ends(sketch, middle, scale)
+        two = (0.0, float(bent(np.array([sketch.high]), middle, scale, ends)[0]))
         return PreparedNumbers(
-            column.name, column.source, middle, scale, two, nothing, nothing, None, indicator
+            column.name, column.source, middle, scale, ends, two, nothing, nothing, None, indicator
         )
     low, middle, high = sketch.quantiles(0.25, 0.5, 0.75)
     scale = high - low if high > low else _half_range(sketch)
+    ends = _ends(sketch, middle, scale)
     ranks, both = sketch.ranks, copies == "both"
     return PreparedNumbers(
         column.name,
         column.source,
         middle,
         scale,
-        _mean_and_deviation(clipped(knots, middle, scale), sketch)
+        ends,
+        _mean_and_deviation(bent(knots, middle, scale, ends), sketch)
         if both or copies == "scaled"
         else None,
         knots,
@@ -508,12 +513,20 @@ def _half_range(sketch: QuantileSketch) -> float:
     return max(0.5 * sketch.high - 0.5 * sketch.low, float(np.finfo(np.float64).tiny))
 
 
-def clipped(values: Array, middle: float, scale: float) -> Array:
-    """z/√(1 + (z/3)²) of z = (values - middle)/scale: smooth, rising and bounded."""
+def _ends(sketch: QuantileSketch, middle: float, scale: float) -> tuple[float, float]:
+    """Where z ends: beyond the training rows by their tails, or where it is too far for any."""
+    places = (sketch.low, *sketch.quantiles(TAIL, 1.0 - TAIL), sketch.high)
+    least, low, high, most = (
+        min(max((float(place) - middle) / scale, -FAR), FAR) for place in places
+    )
+    return max(2.0 * least - low, -FAR), min(2.0 * most - high, FAR)
+
+
+def bent(values: Array, middle: float, scale: float, ends: tuple[float, float]) -> Array:
+    """3 asinh(z/3) of z = (values - middle)/scale: smooth and rising, and constant at its ends."""
     with np.errstate(over="ignore"):
-        z = np.clip((values - middle) / scale, -FAR, FAR)
-    bent: Array = z / np.sqrt(1.0 + np.square(z / CLIP))
-    return bent
+        z = np.clip((values - middle) / scale, *ends)
+    return BEND * np.arcsinh(z / BEND)
 
 
 def _mean_and_deviation(values: Array, sketch: QuantileSketch) -> tuple[float, float]:

@@ -43,10 +43,12 @@ def _goes_on(inputs: Any) -> bool:
 class TabularInputs(TransformerMixin, BaseEstimator):
     r"""Make a table of any kind ready for kernels and other learners that measure distances.
 
-    Each numeric column comes twice: *scaled*, z/√(1 + (z/3)²) of z = (x - median)/(quartile
-    distance), which keeps its shape and bends what lies far out; and as its *rank*, the share of
+    Each numeric column comes twice: *scaled*, 3 asinh(z/3) of z = (x - median)/(quartile distance),
+    which keeps its shape and is a logarithm of what lies far out; and as its *rank*, the share of
     training rows below it, which is in (0, 1) and the same for any rising function of the column.
-    Both are then given mean 0 and variance 1.  A column of two values is put at -1 and 1.
+    Both are then given mean 0 and variance 1.  A column of two values is put at -1 and 1.  Beyond
+    the training rows values end where the last twentieth of these would reach once more, so that a
+    slip of the pen does not leave a row without neighbours.
     Categories, texts and truth values become indicators, those of rare levels one together.  Dates
     become days since 1970, month, day, weekday and hour, periods of pandas those of their start;
     texts are dates where all of a column are, as ISO 8601 writes them (2024-12-31).
@@ -107,8 +109,8 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     a column that had none is filled and not indicated.  Infinity is refused.  A column that was
     left out may hold anything later.
 
-    Deviations from RealMLP's scaling [HMW24]: the rank is there as well, and both copies are
-    standardised.
+    Deviations from RealMLP's scaling [HMW24]: what lies far out is a logarithm where it was bounded
+    there, the rank is there as well, and both copies are standardised.
 
     References
     ----------
