@@ -73,7 +73,7 @@ def test_classes_that_are_told_apart_leave_doubts():
 def test_classes_that_are_told_apart_clearly_leave_fewer():
     n = 40
     Y, outputs = told_apart(n, 0.3)
-    (wrong,) = wrong_side(2.0 * (Y * outputs).T, np.ones(n))
+    (wrong,) = wrong_side(2.0 * (Y * outputs).T, np.ones(n), np.ones((n, 1)))
     # Student's of a new margin: 19.5 degrees of freedom, spread 0.2·√(41/39)
     assert wrong == pytest.approx(
         scipy.stats.t.cdf(-1.0 / (0.3 * np.sqrt(41 / 39)), 19.5), rel=1e-9
@@ -89,13 +89,28 @@ def test_doubts_are_of_number_and_spread():
     ones = np.ones(50)
     by_number = 0.5 / 51
     margins = np.stack([np.ones(50), -np.ones(50), np.linspace(-3.0, 3.0, 50), np.full(50, np.nan)])
-    found = wrong_side(margins, ones)
+    found = wrong_side(margins, ones, ones[:, None])
     assert found.tolist() == [SUREST * by_number, by_number, by_number, by_number]
     clear = 1.0 + 0.2 * np.sin(np.arange(50))
     some = np.arange(50) % 5 > 0
-    alone = wrong_side(clear[None, some], np.ones(some.sum()))
-    np.testing.assert_allclose(wrong_side(clear[None], some.astype(float)), alone)
-    assert wrong_side(np.ones((1, 1)), np.ones(1)) == [0.25]
+    alone = wrong_side(clear[None, some], np.ones(some.sum()), ones[some, None])
+    of_all = wrong_side(clear[None], some.astype(float), ones[:, None])
+    np.testing.assert_allclose(of_all, alone)
+    assert wrong_side(np.ones((1, 1)), np.ones(1), np.ones((1, 1))) == [0.25]
+
+
+def test_doubts_of_a_class_of_few_rows_are_its_own():
+    """Ninety-seven margins that are far from zero do not speak for three that are near."""
+    margins = np.append(2.0 + 0.05 * np.sin(np.arange(97)), [0.1, 0.2, 0.4])
+    classes = np.arange(100)[:, None] >= 97
+    classes = np.hstack([~classes, classes, np.zeros((100, 1), dtype=bool)])
+    far = scipy.stats.t.cdf(-(0.7 / 3) / (np.std([0.1, 0.2, 0.4]) * np.sqrt(2.0)), 1.0)
+    (wrong,) = wrong_side(margins[None], np.ones(100), classes)
+    by_number = 0.5 / 101
+    assert wrong == pytest.approx(0.97 * SUREST * 0.5 / 98 + 0.03 * min(far, 0.125))
+    assert 0.5 * by_number < wrong < by_number
+    (together,) = wrong_side(margins[None], np.ones(100), np.ones((100, 1)))
+    assert together < 0.1 * wrong
 
 
 def test_outputs_that_tell_nothing_get_no_weight():

@@ -12,14 +12,15 @@ expect more errors the more classes there are.
 
 That counts rows, and not how clearly they were told apart.  Where the margins of the rows, output
 of the own class less the largest other, lie far above zero beside their spread, the probability is
-that of a margin below zero, given theirs (`wrong_side`), if that is less.
+that of a margin below zero, given theirs (`wrong_side`), if that is less.  Each class has margins
+of its own: those of a class of three rows are not as far from zero as those of one of a hundred.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.special
@@ -102,25 +103,34 @@ class Gaps(Protocol):
         """The same of some of the rows."""
 
 
-def smoothing_of(n: float, k: int) -> float:
+def smoothing_of(n: Any, k: int) -> Any:
     """How probable each other class than its own is thought for a row, by n rows of k classes."""
     return 0.5 / ((n + 1.0) * (k - 1.0))
 
 
-def wrong_side(margins: Array, weights: Array) -> Array:
+def wrong_side(margins: Array, weights: Array, classes: Any) -> Array:
     """How probable a row's margin is thought to be below zero, by the margins (..., rows) of some.
 
-    The smaller of what their number and their distribution say.  The latter is Student's, of a new
-    one given their mean and spread; with half the degrees of freedom that normal ones would have,
-    since few rows do not show the tails of margins.
+    The smaller of what their number and their distribution say.  The latter is, for the rows of
+    each class, of which `classes` (rows, k) holds ones, Student's, of a new one given their mean
+    and spread; with half the degrees of freedom that normal ones would have, since few rows do not
+    show the tails of margins.  A class counts by its weight.
     """
-    n, shares = effective_rows(weights), weights / weights.sum()
-    by_number = smoothing_of(n, 2)
+    classes = classes.astype(weights.dtype)
+    counted = weights[:, None] * classes
+    known = counted.sum(axis=0) > 0.0
+    classes, counted = classes[:, known], counted[:, known]
+    totals = counted.sum(axis=0)
+    n = to_host(np.square(totals) / (weights @ counted))
+    shares, by_number = counted / totals, smoothing_of(n, 2)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean = margins @ shares
-        spread = np.sqrt(np.square(margins - mean[..., None]) @ shares * (n + 1.0) / (n - 1.0))
-        far = scipy.special.stdtr(0.5 * (n - 1.0), to_host(-mean / spread))
-    return np.clip(np.nan_to_num(far, nan=by_number), SUREST * by_number, by_number)
+        spread = np.square(margins - mean @ classes.T) @ shares
+        far = to_host(mean / np.sqrt(spread)) / np.sqrt((n + 1.0) / (n - 1.0))
+        far = scipy.special.stdtr(0.5 * (n - 1.0), -far)
+    far = np.clip(np.where(np.isnan(far), by_number, far), SUREST * by_number, by_number)
+    by_number = smoothing_of(effective_rows(weights), 2)
+    return np.clip(far @ to_host(totals / totals.sum()), SUREST * by_number, by_number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +153,7 @@ class ClassGaps:
         else:
             own = np.ascontiguousarray(each[Y.argmax(axis=-1), :, np.arange(len(Y))].T)
         others = np.where((Y.T > 0.0)[:, None], np.inf, each)
-        wrong = wrong_side(others.min(axis=0) - own, weights)
+        wrong = wrong_side(others.min(axis=0) - own, weights, Y > 0.0)
         smoothing = moved_to(wrong / (len(each) - 1.0), home(each))[:, None]
         return cls(each, own, smoothing * (each.sum(axis=0) - len(each) * own))
 
@@ -179,7 +189,11 @@ class PairGaps:
     def of(cls, Y: Array, outputs: Array, weights: Array) -> PairGaps:
         """Of targets (rows, t) and outputs (t, candidates, rows)."""
         right = 2.0 * Y.T[:, None] * outputs
-        return cls(right, moved_to(wrong_side(right, weights), home(right))[..., None])
+        wrong = [
+            wrong_side(margins, weights, np.stack([y > 0.0, y <= 0.0], axis=1))
+            for margins, y in zip(right, Y.T, strict=True)
+        ]
+        return cls(right, moved_to(np.stack(wrong), home(right))[..., None])
 
     def at(self, scale: Array) -> Losses:
         """The losses where the outputs of each candidate are multiplied by its scale."""
