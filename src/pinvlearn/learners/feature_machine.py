@@ -393,6 +393,14 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     def _why_no_ridge(self) -> str | None:
         return "the metric of a feature machine has seen all rows, those left out too."
 
+    @property
+    def _why_blocks_leave_none_out(self) -> str | None:
+        return (
+            "the rows that chose kernel and metric are among those that would be left out. Use fit "
+            "on as many rows as memory holds or, of a classifier, scikit-learn's "
+            "CalibratedClassifierCV(FrozenEstimator(model)), fitted to other rows."
+        )
+
     def _why_not_updatable(self) -> str | None:
         return (
             "a feature machine chooses its kernel and metric by all of its rows, so that rows "
