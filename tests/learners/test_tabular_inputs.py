@@ -256,6 +256,37 @@ def test_texts_that_are_all_dates_are_dates(form, given):
     np.testing.assert_array_equal(inputs.transform(texts), TabularInputs().fit_transform(table))
 
 
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("0001-01-01T00:00:00+01:00", -719162 - 1 / 24),
+        ("9999-12-31T23:00:00-05:00", 2932897 + 4 / 24),
+    ],
+)
+def test_first_and_last_dates_of_a_time_zone(first, expected):
+    """Programs write them where there is no date; in Greenwich they are of another year."""
+    table = pd.DataFrame({"when": [first, "2020-01-01T00:00:00+01:00", "2021-01-01"]})
+    np.testing.assert_allclose(_columns(table)[0].values, [expected, 18262 - 1 / 24, 18628])
+
+
+@pytest.mark.parametrize("odd", ["soon", "", 3, "31.12.2020"])
+@pytest.mark.parametrize("given", ["frame", "array"])
+def test_what_is_no_date_later_is_said(odd, given):
+    dates = pd.DataFrame({"size": np.arange(9.0), "when": pd.date_range("2020", periods=9)})
+    later = dates.astype({"when": object})
+    later.loc[4, "when"] = odd
+    if given == "array":
+        dates, later = dates.to_numpy(), later.to_numpy()
+    with pytest.raises(ValueError, match=f"holds dates in the training .* it holds {odd!r}. Give"):
+        TabularInputs().fit(dates).transform(later)
+
+
+def test_a_text_of_an_array_is_quoted_as_it_was_written():
+    inputs = TabularInputs().fit(np.array([["a", "1"], ["b", "2"]]))
+    with pytest.raises(ValueError, match="here it holds 'x'. Give numbers"):
+        inputs.transform(np.array([["a", "x"]]))
+
+
 @pytest.mark.parametrize("odd", ["2020-13-01", "soon", "2020-01", "20200101"])
 def test_texts_of_which_one_is_no_date_are_levels(odd):
     texts = ["2020-01-01", "2020-01-02", odd] * 5

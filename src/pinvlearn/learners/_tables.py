@@ -234,8 +234,13 @@ def _first_text(column: RawColumn) -> Any:
         try:
             float(value)
         except (TypeError, ValueError):
-            return value
+            return _plain(value)
     return str(column.values.dtype)
+
+
+def _plain(value: Any) -> Any:
+    """A cell as it was written, and not as np.str_('3')."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_no_infinity(name: str, values: Array) -> None:
@@ -276,13 +281,15 @@ def _dates(column: RawColumn) -> Any:
     known = ~column.missing
     if column.values.dtype.kind == "U":  # gaps of an array of texts
         known &= column.values != ""
-    try:
-        moments = [_moment(value) for value in column.values[known]]
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"column {column.name!r} holds dates in the training table; here it is of type "
-            f"{column.values.dtype}. Give dates, or leave the cell empty."
-        ) from error
+    moments = []
+    for value in column.values[known]:
+        try:
+            moments.append(_moment(value))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"column {column.name!r} holds dates in the training table; here it holds "
+                f"{_plain(value)!r}. Give dates, texts such as 2024-12-31, or leave the cell empty."
+            ) from error
     dates[known] = np.array(moments, dtype="datetime64[us]")
     return dates
 
@@ -296,8 +303,10 @@ def _moment(value: Any) -> np.datetime64:
         value = datetime.datetime.fromisoformat(value)
     if _is_period(value):
         value = value.start_time
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    offset = value.utcoffset() if isinstance(value, datetime.datetime) else None
+    if offset is not None:  # by NumPy, for which there are days beyond the years 1 and 9999
+        local: np.datetime64 = np.datetime64(value.replace(tzinfo=None), "us")
+        return local - np.timedelta64(offset)
     return np.datetime64(value)
 
 
