@@ -408,7 +408,7 @@ def test_cells_that_hold_lists_are_refused():
     [
         ({"copies": "three"}, "copies='three'"),
         ({"max_levels": 0}, "max_levels=0"),
-        ({"max_levels": "all"}, "max_levels='all'"),
+        ({"max_levels": "all"}, "max_levels='all' .* 'auto', or give an integer"),
     ],
 )
 def test_bad_parameters(options, message):
