@@ -92,6 +92,19 @@ def test_polars_gives_what_pandas_gives():
     np.testing.assert_allclose(one.transform(table), two.transform(same), atol=1e-12)
 
 
+@pytest.mark.parametrize("gap", [None, "0150"])
+def test_texts_of_numbers_are_levels_in_every_library(gap):
+    """In a column of polars without gaps they were numbers, and an empty text was a gap."""
+    polars = pytest.importorskip("polars")
+    cells = {"zip": ["0150", "150", gap] * 5, "day": ["2020-01-01", "", "2020-01-02"] * 5}
+    expected = TabularInputs().fit(pd.DataFrame(cells))
+    assert expected.kinds_ == ["level", "level"]
+    for same in (polars.DataFrame(cells), pa.table(cells)):
+        inputs = TabularInputs().fit(same)
+        assert list(inputs.get_feature_names_out()) == list(expected.get_feature_names_out())
+        np.testing.assert_array_equal(inputs.transform(same), expected.transform(same))
+
+
 def test_arrow_gives_what_pandas_gives():
     arrow = pytest.importorskip("pyarrow")
     table = frame()

@@ -78,7 +78,10 @@ def _of_series(name: str, series: Any) -> RawColumn:
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     if series.dtype.is_integer() and missing.any():  # as floats large ones would lose digits
         series = series.fill_null(0)
-    values = np.asarray(series.to_numpy())
+    if isinstance(series.dtype, narwhals.String):  # of polars NumPy's texts would be made
+        values = np.array(series.to_list(), dtype=object)
+    else:
+        values = np.asarray(series.to_numpy())
     if values.ndim > 1:
         raise TypeError(
             f"column {name!r} holds {series.dtype}; a cell must be a number, a text, a truth value "
