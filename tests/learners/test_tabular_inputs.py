@@ -294,6 +294,17 @@ def test_what_is_no_date_later_is_said(odd, given):
         TabularInputs().fit(dates).transform(later)
 
 
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_numpy_s_own_strings_are_texts_with_gaps(gap):
+    """A gap was a level called None or nan, and no column held dates."""
+    cells = np.array([["a", "2020-01-01"], [gap, "2020-01-02"], ["b", gap]] * 4, dtype=object)
+    strings = cells.astype(np.dtypes.StringDType(na_object=gap))
+    inputs, expected = TabularInputs().fit(strings), TabularInputs().fit(cells)
+    assert inputs.kinds_ == ["level", "date"]
+    assert list(inputs.get_feature_names_out()) == list(expected.get_feature_names_out())
+    np.testing.assert_array_equal(inputs.transform(strings), expected.transform(cells))
+
+
 def test_a_text_of_an_array_is_quoted_as_it_was_written():
     inputs = TabularInputs().fit(np.array([["a", "1"], ["b", "2"]]))
     with pytest.raises(ValueError, match="here it holds 'x'. Give numbers"):

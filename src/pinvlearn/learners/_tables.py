@@ -92,6 +92,8 @@ def _of_series(name: str, series: Any) -> RawColumn:
 
 def _of_array(name: str, values: Any) -> RawColumn:
     missing = np.zeros(len(values), dtype=bool)
+    if values.dtype.kind == "T":  # NumPy's own strings, which may have a gap of their own
+        values = values.astype(object)
     if values.dtype.kind == "O":
         missing = np.array([_is_gap(value) for value in values], dtype=bool)
     elif values.dtype.kind == "U":
