@@ -136,8 +136,10 @@ def test_coverage(value):
 
 
 def test_choices_are_listed():
-    with pytest.raises(ValueError, match="x='c' is not known; choose one of 'a', 'b'"):
+    with pytest.raises(ValueError, match="x='c' is not known; choose one of 'a', 'b'\\."):
         v.check_choice("x", "c", ("a", "b"))
+    with pytest.raises(ValueError, match="choose one of 'a', or give a number above 0."):
+        v.check_choice("x", "c", ("a",), "a number above 0")
 
 
 @pytest.mark.parametrize("alpha", ["best", -0.1, np.nan, [0.1, -1.0], [], [[1.0]], [np.inf], None])

@@ -310,7 +310,7 @@ def test_saved_pickled_and_cloned(rng, tmp_path):
     [
         ({"rank": 0.0}, "above 0 to 1"),
         ({"rank": 10**6}, "give an integer in 1"),
-        ({"rank": "best"}, "choose one of 'auto'"),
+        ({"rank": "best"}, "choose one of 'auto', or give an integer"),
         ({"rank": []}, "1-D array"),
         ({"rank": None}, "1-D array"),
         ({"alpha": -1.0}, "at least 0"),

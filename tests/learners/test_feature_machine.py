@@ -569,6 +569,17 @@ def test_blocks_that_cannot_be_read_again_and_bad_ones(rng):
         FeatureMachineClassifier(class_weight="balanced").fit_blocks(cut(X, y))
 
 
+def test_what_blocks_do_not_give_is_said_for_what_it_is(rng):
+    """Blocks that can be read again were asked for, which these are, and `partial_fit`."""
+    X, y = table(rng, 120)
+    model = FeatureMachineClassifier(max_rounds=0, random_state=0).fit_blocks(cut(X, y))
+    for name in ("predict_proba", "predict_set"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(model, name)
+        assert "which fit_blocks does not make here" in str(caught.value.__cause__)
+        assert "partial_fit" not in str(caught.value.__cause__)
+
+
 @pytest.mark.parametrize("inputs", ["auto", "passthrough"])
 def test_columns_in_another_order_in_a_later_block_are_refused(inputs):
     """Passed through, they were taken by their places, with a warning for each pass and block."""
@@ -608,7 +619,7 @@ def test_mistakes(ridge_of_two):
             FeatureMachineRegressor(inputs=inputs).fit(scipy.sparse.csr_array(X), y)
     with pytest.raises(ValueError, match="max_rounds=-1"):
         FeatureMachineRegressor(max_rounds=-1).fit(X, y)
-    with pytest.raises(ValueError, match="gamma='scale' is not known; choose one of 'auto'"):
+    with pytest.raises(ValueError, match="gamma='scale' is not known; .* 'auto', or give a number"):
         FeatureMachineRegressor(gamma="scale").fit(X, y)
     with pytest.raises(ValueError, match="kernel='round'"):
         FeatureMachineRegressor(kernel="round").fit(X, y)

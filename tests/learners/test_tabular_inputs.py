@@ -92,6 +92,19 @@ def test_polars_gives_what_pandas_gives():
     np.testing.assert_allclose(one.transform(table), two.transform(same), atol=1e-12)
 
 
+@pytest.mark.parametrize("gap", [None, "0150"])
+def test_texts_of_numbers_are_levels_in_every_library(gap):
+    """In a column of polars without gaps they were numbers, and an empty text was a gap."""
+    polars = pytest.importorskip("polars")
+    cells = {"zip": ["0150", "150", gap] * 5, "day": ["2020-01-01", "", "2020-01-02"] * 5}
+    expected = TabularInputs().fit(pd.DataFrame(cells))
+    assert expected.kinds_ == ["level", "level"]
+    for same in (polars.DataFrame(cells), pa.table(cells)):
+        inputs = TabularInputs().fit(same)
+        assert list(inputs.get_feature_names_out()) == list(expected.get_feature_names_out())
+        np.testing.assert_array_equal(inputs.transform(same), expected.transform(same))
+
+
 def test_arrow_gives_what_pandas_gives():
     arrow = pytest.importorskip("pyarrow")
     table = frame()
@@ -256,6 +269,48 @@ def test_texts_that_are_all_dates_are_dates(form, given):
     np.testing.assert_array_equal(inputs.transform(texts), TabularInputs().fit_transform(table))
 
 
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("0001-01-01T00:00:00+01:00", -719162 - 1 / 24),
+        ("9999-12-31T23:00:00-05:00", 2932897 + 4 / 24),
+    ],
+)
+def test_first_and_last_dates_of_a_time_zone(first, expected):
+    """Programs write them where there is no date; in Greenwich they are of another year."""
+    table = pd.DataFrame({"when": [first, "2020-01-01T00:00:00+01:00", "2021-01-01"]})
+    np.testing.assert_allclose(_columns(table)[0].values, [expected, 18262 - 1 / 24, 18628])
+
+
+@pytest.mark.parametrize("odd", ["soon", "", 3, "31.12.2020"])
+@pytest.mark.parametrize("given", ["frame", "array"])
+def test_what_is_no_date_later_is_said(odd, given):
+    dates = pd.DataFrame({"size": np.arange(9.0), "when": pd.date_range("2020", periods=9)})
+    later = dates.astype({"when": object})
+    later.loc[4, "when"] = odd
+    if given == "array":
+        dates, later = dates.to_numpy(), later.to_numpy()
+    with pytest.raises(ValueError, match=f"holds dates in the training .* it holds {odd!r}. Give"):
+        TabularInputs().fit(dates).transform(later)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_numpy_s_own_strings_are_texts_with_gaps(gap):
+    """A gap was a level called None or nan, and no column held dates."""
+    cells = np.array([["a", "2020-01-01"], [gap, "2020-01-02"], ["b", gap]] * 4, dtype=object)
+    strings = cells.astype(np.dtypes.StringDType(na_object=gap))
+    inputs, expected = TabularInputs().fit(strings), TabularInputs().fit(cells)
+    assert inputs.kinds_ == ["level", "date"]
+    assert list(inputs.get_feature_names_out()) == list(expected.get_feature_names_out())
+    np.testing.assert_array_equal(inputs.transform(strings), expected.transform(cells))
+
+
+def test_a_text_of_an_array_is_quoted_as_it_was_written():
+    inputs = TabularInputs().fit(np.array([["a", "1"], ["b", "2"]]))
+    with pytest.raises(ValueError, match="here it holds 'x'. Give numbers"):
+        inputs.transform(np.array([["a", "x"]]))
+
+
 @pytest.mark.parametrize("odd", ["2020-13-01", "soon", "2020-01", "20200101"])
 def test_texts_of_which_one_is_no_date_are_levels(odd):
     texts = ["2020-01-01", "2020-01-02", odd] * 5
@@ -377,7 +432,7 @@ def test_cells_that_hold_lists_are_refused():
     [
         ({"copies": "three"}, "copies='three'"),
         ({"max_levels": 0}, "max_levels=0"),
-        ({"max_levels": "all"}, "max_levels='all'"),
+        ({"max_levels": "all"}, "max_levels='all' .* 'auto', or give an integer"),
     ],
 )
 def test_bad_parameters(options, message):

@@ -94,11 +94,12 @@ def check_rcond(rcond: Any) -> float | None:
     return None if rcond is None else float(rcond)
 
 
-def check_choice(name: str, value: Any, allowed: Any) -> str:
-    """One of a few names."""
+def check_choice(name: str, value: Any, allowed: Any, besides: str = "") -> str:
+    """One of a few names; `besides` says what else the parameter takes."""
     if not isinstance(value, str) or value not in allowed:
         names = ", ".join(repr(choice) for choice in allowed)
-        raise ValueError(f"{name}={value!r} is not known; choose one of {names}.")
+        more = f", or give {besides}" if besides else ""
+        raise ValueError(f"{name}={value!r} is not known; choose one of {names}{more}.")
     return value
 
 

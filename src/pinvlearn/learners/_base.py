@@ -213,6 +213,11 @@ class ReadoutEstimator(Followed, LedgerHolder):
         return None
 
     @property
+    def _why_blocks_leave_none_out(self) -> str | None:
+        """Why `fit_blocks` leaves no rows out, and what to do; None if it does."""
+        return None
+
+    @property
     def _widening(self) -> float:
         """By how much rows left out say too little of how far others are off."""
         return 1.0

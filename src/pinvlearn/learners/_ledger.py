@@ -293,6 +293,11 @@ def has_leave_one_out(estimator: Any) -> bool:
             "This needs leave-one-out predictions, which a fit with loo_scoring=None does not "
             'make. Fit with loo_scoring="mse" (or "accuracy" for a classifier).'
         )
+    if ledger is not None and estimator._why_blocks_leave_none_out is not None:
+        raise AttributeError(
+            "This needs leave-one-out predictions, which fit_blocks does not make here: "
+            f"{estimator._why_blocks_leave_none_out}"
+        )
     if ledger is not None:
         raise AttributeError(
             "This needs leave-one-out predictions, and those need rows. A model that learned from "
@@ -311,6 +316,8 @@ def has_probabilities(estimator: Any) -> bool:
         return has_leave_one_out(estimator)
     except AttributeError as reason:
         if ledger is None or getattr(estimator, "loo_scoring", None) is None:
+            raise
+        if estimator._why_not_updatable() is not None:
             raise
         raise AttributeError(
             f"{reason} After partial_fit probabilities are there from the second block on: their "

@@ -101,7 +101,7 @@ CENTERS: dict[str, Callable[[Matrix, int, Kernel, np.random.Generator], Matrix]]
 def kernel_width(X: Matrix, gamma: Any) -> float:
     """Kernel width as scikit-learn's SVC defines "scale" and "auto"."""
     if isinstance(gamma, str):
-        check_choice("gamma", gamma, ("scale", "auto"))
+        check_choice("gamma", gamma, ("scale", "auto"), "a number above 0")
         if gamma == "auto":
             return 1.0 / X.shape[1]
         variance = (X.multiply(X)).mean() - X.mean() ** 2 if is_sparse(X) else X.var()

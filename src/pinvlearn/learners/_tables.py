@@ -78,7 +78,10 @@ def _of_series(name: str, series: Any) -> RawColumn:
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     if series.dtype.is_integer() and missing.any():  # as floats large ones would lose digits
         series = series.fill_null(0)
-    values = np.asarray(series.to_numpy())
+    if isinstance(series.dtype, narwhals.String):  # of polars NumPy's texts would be made
+        values = np.array(series.to_list(), dtype=object)
+    else:
+        values = np.asarray(series.to_numpy())
     if values.ndim > 1:
         raise TypeError(
             f"column {name!r} holds {series.dtype}; a cell must be a number, a text, a truth value "
@@ -89,6 +92,8 @@ def _of_series(name: str, series: Any) -> RawColumn:
 
 def _of_array(name: str, values: Any) -> RawColumn:
     missing = np.zeros(len(values), dtype=bool)
+    if values.dtype.kind == "T":  # NumPy's own strings, which may have a gap of their own
+        values = values.astype(object)
     if values.dtype.kind == "O":
         missing = np.array([_is_gap(value) for value in values], dtype=bool)
     elif values.dtype.kind == "U":
@@ -234,8 +239,13 @@ def _first_text(column: RawColumn) -> Any:
         try:
             float(value)
         except (TypeError, ValueError):
-            return value
+            return _plain(value)
     return str(column.values.dtype)
+
+
+def _plain(value: Any) -> Any:
+    """A cell as it was written, and not as np.str_('3')."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_no_infinity(name: str, values: Array) -> None:
@@ -276,13 +286,15 @@ def _dates(column: RawColumn) -> Any:
     known = ~column.missing
     if column.values.dtype.kind == "U":  # gaps of an array of texts
         known &= column.values != ""
-    try:
-        moments = [_moment(value) for value in column.values[known]]
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"column {column.name!r} holds dates in the training table; here it is of type "
-            f"{column.values.dtype}. Give dates, or leave the cell empty."
-        ) from error
+    moments = []
+    for value in column.values[known]:
+        try:
+            moments.append(_moment(value))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"column {column.name!r} holds dates in the training table; here it holds "
+                f"{_plain(value)!r}. Give dates, texts such as 2024-12-31, or leave the cell empty."
+            ) from error
     dates[known] = np.array(moments, dtype="datetime64[us]")
     return dates
 
@@ -296,8 +308,10 @@ def _moment(value: Any) -> np.datetime64:
         value = datetime.datetime.fromisoformat(value)
     if _is_period(value):
         value = value.start_time
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    offset = value.utcoffset() if isinstance(value, datetime.datetime) else None
+    if offset is not None:  # by NumPy, for which there are days beyond the years 1 and 9999
+        local: np.datetime64 = np.datetime64(value.replace(tzinfo=None), "us")
+        return local - np.timedelta64(offset)
     return np.datetime64(value)
 
 

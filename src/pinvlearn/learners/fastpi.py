@@ -272,7 +272,7 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
         """The ranks to choose from, rising, and whether a Gram matrix is to serve them all."""
         side = min(shape)
         if isinstance(self.rank, str):
-            check_choice("rank", self.rank, ("auto",))
+            check_choice("rank", self.rank, ("auto",), "an integer, a share or an array")
             whole = self.solver == "auto" and side <= GRAM_SIDE
             entries = n_labels if whole else sum(shape) + n_labels  # for each direction
             most = min(side, max(1, FACTOR_ENTRIES // entries))

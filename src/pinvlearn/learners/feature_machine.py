@@ -197,7 +197,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
 
     def _inputs_for_fit(self) -> Any:
         if isinstance(self.inputs, str):
-            check_choice("inputs", self.inputs, ("auto", "passthrough"))
+            check_choice("inputs", self.inputs, ("auto", "passthrough"), "a transformer")
             return TabularInputs() if self.inputs == "auto" else None
         if not hasattr(self.inputs, "fit") or not hasattr(self.inputs, "transform"):
             raise TypeError(
@@ -332,7 +332,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             kernels = (check_choice("kernel", self.kernel, ("auto", *RADIAL)),)
         gamma = None
         if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ("auto",))
+            check_choice("gamma", self.gamma, ("auto",), "a number above 0")
         else:
             gamma = check_positive("gamma", self.gamma)
         alpha = check_alpha(self.alpha)
@@ -392,6 +392,14 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
     @property
     def _why_no_ridge(self) -> str | None:
         return "the metric of a feature machine has seen all rows, those left out too."
+
+    @property
+    def _why_blocks_leave_none_out(self) -> str | None:
+        return (
+            "the rows that chose kernel and metric are among those that would be left out. Use fit "
+            "on as many rows as memory holds or, of a classifier, scikit-learn's "
+            "CalibratedClassifierCV(FrozenEstimator(model)), fitted to other rows."
+        )
 
     def _why_not_updatable(self) -> str | None:
         return (

@@ -282,7 +282,7 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _most(self, n_inputs: int) -> int:
         if isinstance(self.n_components, str):
-            check_choice("n_components", self.n_components, ("auto",))
+            check_choice("n_components", self.n_components, ("auto",), "an integer of at least 1")
             return n_inputs
         return check_count("n_components", self.n_components, least=1) or n_inputs
 

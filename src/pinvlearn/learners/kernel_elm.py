@@ -224,7 +224,7 @@ class _KernelELM(SeveralWidths):
     def _checked_rank(self, n: int) -> int | None:
         """None for "auto", else a number in 1 … n."""
         if isinstance(self.rank, str):
-            check_choice("rank", self.rank, ("auto",))
+            check_choice("rank", self.rank, ("auto",), "an integer or a share")
             return None
         if self.solver == "exact":
             raise ValueError(f'solver="exact" takes no rank (rank={self.rank!r}); leave it "auto".')
@@ -254,7 +254,7 @@ class _KernelELM(SeveralWidths):
         links = getattr(self, "direct_links", False)
         if not isinstance(links, str):
             return bool(links)
-        check_choice("direct_links", links, ("auto",))
+        check_choice("direct_links", links, ("auto",), "True or False")
         radial = isinstance(self.kernel, str) and self.kernel in RADIAL
         asked = self.solver != "auto" or self.rank != "auto" or not self._intercept
         return radial and not asked and gets_line(X, self.alpha)

@@ -420,7 +420,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
     def _checked_confidence(self) -> float | None:
         """None for "auto", or a positive number."""
         if isinstance(self.confidence, str):
-            check_choice("confidence", self.confidence, ("auto",))
+            check_choice("confidence", self.confidence, ("auto",), "a number above 0")
             return None
         given = check_number("confidence", self.confidence)
         if self.feedback != "implicit":

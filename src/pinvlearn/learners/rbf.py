@@ -81,7 +81,7 @@ class _RBFNetwork(SeveralWidths, SelfSizing):
             radial = radial.first(size)
         if not (isinstance(self.direct_links, str) and self._links_by_rows):
             return with_links(radial, X, self.direct_links), notes
-        check_choice("direct_links", self.direct_links, ("auto",))
+        check_choice("direct_links", self.direct_links, ("auto",), "True or False")
         if not (self._leaves_it_open and gets_line(X, self.alpha)):
             return radial, notes
         linked, more = beside_line(radial, X)

@@ -313,7 +313,7 @@ class TabularInputs(TransformerMixin, BaseEstimator):
 
     def _most_levels(self) -> int | None:
         if isinstance(self.max_levels, str):
-            check_choice("max_levels", self.max_levels, ("auto",))
+            check_choice("max_levels", self.max_levels, ("auto",), "an integer of at least 1")
             return None
         return check_size("max_levels", self.max_levels)
 
@@ -366,7 +366,9 @@ class TabularInputs(TransformerMixin, BaseEstimator):
         given = self.categorical_features
         mask = np.zeros(len(raw), dtype=bool)
         if isinstance(given, str):
-            check_choice("categorical_features", given, ("from_dtype",))
+            check_choice(
+                "categorical_features", given, ("from_dtype",), "names, positions or a mask"
+            )
             return mask
         listed = np.asarray(given)
         if listed.ndim != 1:
