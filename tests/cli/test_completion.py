@@ -287,6 +287,16 @@ def test_the_score_is_said_where_the_values_are_there(model, ratings):
     assert f"RMSE {error:.4g} on {len(ratings)} lines, by the values in 'stars'" in said
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_ends_of_lines(ratings, end) -> None:
+    table = ratings.assign(film=ratings["film"] + "\npart 1")
+    Path("ends.csv").write_bytes(table.to_csv(index=False).replace("\n", end).encode())
+    said = json.loads(ok("fit", "ends.csv", *TRIPLETS, "--json", "--quiet").stdout)
+    assert (said["entries"], said["rows"], said["columns"]) == (len(ratings), 30, 12)
+    Path("open.csv").write_bytes(end.join(["user,film,stars", 'a,"f,1', "b,f,2", "c,f,3"]).encode())
+    assert "open.csv, line 2: a quote is never closed" in fails(1, "fit", "open.csv", *TRIPLETS)
+
+
 def test_a_quote_that_is_never_closed() -> None:
     """All lines after it were one cell, and were lost without a word."""
     lines = [f"u{i % 5},i{i % 7},{i % 3}" for i in range(40)]

@@ -104,7 +104,7 @@ def _texts(
 
 def _check_quotes(name: str, text: str, mark: str) -> None:
     """Refuse a quote that is never closed: all lines after it would be one cell."""
-    lines = csv.reader(io.StringIO(text), delimiter=mark, strict=True)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     done = 0
     try:
         for _ in lines:

@@ -49,7 +49,8 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
         # below x the first rows would be 1 and 2.
         options["low_memory"] = False
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
+        lines = io.StringIO(text, newline="")  # else the Python engine splits at "\n" alone
+        frame = pd.read_csv(lines, sep=mark, skipinitialspace=True, **options)
     except pd.errors.ParserError:
         _check_fields(where, _rows(text, mark), names, mark)
         raise
