@@ -287,6 +287,16 @@ def test_the_score_is_said_where_the_values_are_there(model, ratings):
     assert f"RMSE {error:.4g} on {len(ratings)} lines, by the values in 'stars'" in said
 
 
+def test_values_that_are_no_numbers_are_named(ratings) -> None:
+    stars = ratings["stars"].round(2).astype(str)
+    for first, more in (("3,5", ", say --decimal , if that is its point"), ("n.a.", "")):
+        stars[4] = first
+        ratings.assign(stars=stars).to_csv("some.csv", index=False)
+        said = ok("fit", "some.csv", *TRIPLETS).stderr
+        assert f"column 'stars' holds '{first}', which is no finite number{more}\n" in said
+        assert f"1 of {len(ratings)} lines lack an id or a finite value" in said
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_ends_of_lines(ratings, end) -> None:
     table = ratings.assign(film=ratings["film"] + "\npart 1")

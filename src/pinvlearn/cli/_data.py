@@ -185,15 +185,19 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
         said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
-        other = "," if decimal == "." else "."
-        by_other = other in str(first) and is_number(str(first), other)
-        with_other = f", say --decimal {other} if that is its point" * by_other
         raise UserError(
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
-            f"column{with_other}, or leave the cell empty."
+            f"column{with_other_point(first, decimal)}, or leave the cell empty."
         )
     check_squares(values, f"column {column.name!r}")
     return values
+
+
+def with_other_point(cell: object, decimal: str) -> str:
+    """What to do about a cell that is a number by the other decimal point."""
+    other = "," if decimal == "." else "."
+    by_other = other in str(cell) and is_number(str(cell), other)
+    return f", say --decimal {other} if that is its point" * by_other
 
 
 def check_squares(values: Any, what: str) -> None:
