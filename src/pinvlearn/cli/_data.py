@@ -24,7 +24,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import Marks, as_level, is_number, with_point
+from pinvlearn.cli._kinds import MISSING, Marks, as_level, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -180,7 +180,8 @@ def as_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
 
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     values = as_numbers(column, decimal)
-    bad = (values.isna() & column.notna()) | np.isinf(values)
+    known = column.notna() & ~column.isin(MISSING)  # texts of Parquet files may say gaps in words
+    bad = (values.isna() & known) | np.isinf(values)
     if bad.any():
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
