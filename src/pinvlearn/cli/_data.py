@@ -243,15 +243,16 @@ def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
+    bare = [name.strip() for name in names]
     found = table(
         data.source,
         text,
         mark,
         dtype=str,
         keep_default_na=False,
-        usecols=lambda name: name.strip() in names,
+        usecols=lambda name: name.strip() in bare,
     )
-    return found[list(names)]
+    return found[bare].set_axis(frame.columns, axis=1)
 
 
 def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
@@ -306,6 +307,7 @@ def parquet_frame(where: Source) -> pd.DataFrame:
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
             frame[name] = frame[name].map(int if whole else float, na_action="ignore")
             frame[name] = frame[name].astype("Int64" if whole else float)
+    frame.columns = [name.strip() for name in frame.columns]  # as text has them
     return frame
 
 
@@ -418,7 +420,7 @@ def _named(parts: dict[str, Any], file: str) -> pd.DataFrame:
             f"{file} marks columns as categorical, and X holds {X.dtype}, not their numbers. Leave "
             "the marks out where X holds texts."
         )
-    frame = pd.DataFrame(X, columns=[str(name) for name in names])
+    frame = pd.DataFrame(X, columns=[str(name).strip() for name in names])
     for j, text in zip(categorical, values, strict=True):
         frame.isetitem(j, _categories_of(X[:, j], text, frame.columns[j]))
     return frame
