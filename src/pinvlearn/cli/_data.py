@@ -286,11 +286,7 @@ def parquet_frame(where: Source) -> pd.DataFrame:
     with pq.ParquetFile(where.opened()) as file:  # read_table stumbles over columns of one name
         table = file.read()
     check_names(table.column_names, where.name)
-    for at, field in enumerate(table.schema):  # some programs do not mark texts as such
-        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
-            with suppress(pa.ArrowInvalid):  # other bytes stay what they are
-                texts = table.column(at).cast(pa.large_string())
-                table = table.set_column(at, field.name, texts)
+    table = with_texts(table)
     frame = table.to_pandas()
     frame.columns = [str(c) for c in frame.columns]
     for kind, column in zip(table.schema, table.columns, strict=True):
@@ -309,6 +305,16 @@ def parquet_frame(where: Source) -> pd.DataFrame:
             frame[name] = frame[name].astype("Int64" if whole else float)
     frame.columns = [name.strip() for name in frame.columns]  # as text has them
     return frame
+
+
+def with_texts(table: pa.Table) -> pa.Table:
+    """A table in which texts are such: some programs do not mark them in Parquet files."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            with suppress(pa.ArrowInvalid):  # other bytes stay what they are
+                texts = table.column(at).cast(pa.large_string())
+                table = table.set_column(at, field.name, texts)
+    return table
 
 
 def no_rows(name: str) -> UserError:
