@@ -6,6 +6,7 @@ strings); missing values are NaN in both. Data stored as sparse stays a sparse m
 
 import csv
 import io
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -332,7 +333,9 @@ def _read_libsvm(where: Source, note: Note) -> Data:
     # Index 0 is kept even where the file counts from 1, so that a column means the same in the
     # file to learn from and in the file to predict.
     opened = where.opened()
-    X, y = load_svmlight_file(str(opened) if isinstance(opened, Path) else opened, zero_based=True)
+    with opened.open("rb") if isinstance(opened, Path) else opened as file:
+        file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
+        X, y = load_svmlight_file(file, zero_based=True)
     return Data(sparse.csr_array(X), y)
 
 
