@@ -89,6 +89,17 @@ def test_words_for_gaps_among_texts_where_numbers_and_dates_were_learned(word, t
     assert "when (1)" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("true", "false"), ("True", "False")])
+def test_truth_values_as_texts_where_text_has_them(words, table, csv, model) -> None:
+    new = table.assign(flag=np.where(table["flag"], *words))
+    new.loc[7, "flag"] = None
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet")
+    assert ok("predict", model, "new.parquet").stdout == ok("predict", model, "new.csv").stdout
+    new.assign(flag=["maybe", *new["flag"][1:]]).to_parquet("new.parquet")
+    assert "column 'flag' holds 'maybe'" in fails(1, "predict", model, "new.parquet")
+
+
 def test_a_decimal_comma_where_numbers_were_learned(table, model) -> None:
     table.to_csv("table.csv", index=False, sep=";", decimal=",")
     assert "say --decimal , if that is its point" in fails(1, "predict", model, "table.csv")

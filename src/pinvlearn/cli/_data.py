@@ -180,9 +180,10 @@ def as_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
 
 
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:
+    if not pd.api.types.is_numeric_dtype(column):
+        column = _as_text_is_read(column)
     values = as_numbers(column, decimal)
-    known = column.notna() & ~column.isin(MISSING)  # texts of Parquet files may say gaps in words
-    bad = (values.isna() & known) | np.isinf(values)
+    bad = (values.isna() & column.notna()) | np.isinf(values)
     if bad.any():
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
@@ -193,6 +194,14 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
         )
     check_squares(values, f"column {column.name!r}")
     return values
+
+
+def _as_text_is_read(column: pd.Series) -> pd.Series:
+    """Texts of Parquet files as the numbers that text has there: of truth values, and no gaps."""
+    column = column.mask(column.isin(MISSING))
+    levels = _categories(column)
+    truths = levels.map({"True": 1.0, "False": 0.0})
+    return truths if truths.notna().equals(levels.notna()) else column
 
 
 def with_other_point(cell: object, decimal: str) -> str:
