@@ -486,6 +486,29 @@ def test_one_text_among_numbers_is_said(frame) -> None:
     assert "column few holds numbers but for one cell 'oops', and is taken as categories" in said
 
 
+@pytest.mark.parametrize("learned", ["csv", "parquet", "npz", "python"])
+def test_blanks_around_names_are_none_in_every_format(learned) -> None:
+    codes = np.arange(60) % 4
+    table = pd.DataFrame({" code ": [f"0{code}" for code in codes], "x ": np.arange(60) % 7})
+    numbers = table.assign(**{" code ": codes}).to_numpy(dtype=float)
+    table[" y "] = table["x "] + 5.5 * (codes == 1)
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    named = {"feature_names": [" code ", "x "], "categorical": [1, 0]}
+    levels = {"category_values": ["00|01|02|03"], "X": numbers, "y": table[" y "]}
+    np.savez("t.npz", **{name: np.array(part) for name, part in (named | levels).items()})
+    if learned == "python":
+        model = make_pipeline(pinvlearn.TabularInputs(), pinvlearn.PinvRegressor())
+        pinvlearn.save(model.fit(table[[" code ", "x "]], table[" y "]), "model.skops")
+    else:
+        options = [] if learned == "npz" else ["--target", "y", "--categorical", "code"]
+        ok("fit", f"t.{learned}", *options, "--model", "linear", "-q")
+    expected = ok("predict", "model.skops", "t.parquet", "-q").stdout
+    np.testing.assert_allclose(np.array(expected.split()[1:], float), table[" y "], atol=0.3)
+    assert ok("predict", "model.skops", "t.csv", "-q").stdout == expected
+    assert ok("predict", "model.skops", "t.npz", "-q").stdout == expected
+
+
 def test_repeated_names_are_said() -> None:
     rows = [f"{i % 7},{i % 5},{'x' if i % 2 else 'y'}" for i in range(40)]
     Path("t.csv").write_text("\n".join(["a,a,kind", *rows]))

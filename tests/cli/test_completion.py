@@ -287,6 +287,26 @@ def test_the_score_is_said_where_the_values_are_there(model, ratings):
     assert f"RMSE {error:.4g} on {len(ratings)} lines, by the values in 'stars'" in said
 
 
+def test_values_that_are_no_numbers_are_named(ratings) -> None:
+    stars = ratings["stars"].round(2).astype(str)
+    for first, more in (("3,5", ", say --decimal , if that is its point"), ("n.a.", "")):
+        stars[4] = first
+        ratings.assign(stars=stars).to_csv("some.csv", index=False)
+        said = ok("fit", "some.csv", *TRIPLETS).stderr
+        assert f"column 'stars' holds '{first}', which is no finite number{more}\n" in said
+        assert f"1 of {len(ratings)} lines lack an id or a finite value" in said
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_ends_of_lines(ratings, end) -> None:
+    table = ratings.assign(film=ratings["film"] + "\npart 1")
+    Path("ends.csv").write_bytes(table.to_csv(index=False).replace("\n", end).encode())
+    said = json.loads(ok("fit", "ends.csv", *TRIPLETS, "--json", "--quiet").stdout)
+    assert (said["entries"], said["rows"], said["columns"]) == (len(ratings), 30, 12)
+    Path("open.csv").write_bytes(end.join(["user,film,stars", 'a,"f,1', "b,f,2", "c,f,3"]).encode())
+    assert "open.csv, line 2: a quote is never closed" in fails(1, "fit", "open.csv", *TRIPLETS)
+
+
 def test_a_quote_that_is_never_closed() -> None:
     """All lines after it were one cell, and were lost without a word."""
     lines = [f"u{i % 5},i{i % 7},{i % 3}" for i in range(40)]

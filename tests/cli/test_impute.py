@@ -306,6 +306,23 @@ def test_texts_that_are_stored_as_views() -> None:
     assert filled[9].as_py() == ("x" if BASE[9] > 0 else "y")
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()], ids=str)
+def test_texts_that_are_not_marked_as_such(kind) -> None:
+    gaps = {5: "-", 9: None}
+    words = [gaps.get(row, "é" if base > 0 else "y") for row, base in enumerate(BASE)]
+    text = pa.table({"price": BASE, "word": words})
+    pq.write_table(text, "text.parquet")
+    pq.write_table(text.set_column(1, "word", text["word"].cast(kind)), "bytes.parquet")
+    for name in ("text", "bytes"):
+        ok("impute", f"{name}.parquet", "--missing", "-", "--out", f"{name}-filled.parquet")
+    filled = pq.read_table("bytes-filled.parquet")["word"]
+    assert filled.type == kind
+    assert filled.null_count == 0
+    assert filled.cast(pa.string()) == pq.read_table("text-filled.parquet")["word"]
+    lines = [ok("impute", f"{name}.parquet", "-q").stdout for name in ("text", "bytes")]
+    assert lines[0] == lines[1]
+
+
 @pytest.mark.parametrize(
     "kind",
     [pa.decimal128(2, 1), pa.decimal128(38, 18), pytest.param(pa.float16(), marks=OLD)],

@@ -54,6 +54,19 @@ def test_fit_and_predict_many_labels(data):
     assert len(ok("predict", "model.skops", "new.txt").stdout.splitlines()[0].split(",")) == 6
 
 
+@pytest.mark.parametrize("ending", ["txt", "libsvm", "svm.gz"])
+def test_a_mark_of_the_byte_order_is_no_label(ending) -> None:
+    rows = "".join(f"{row % 2} 0:{row % 5} 1:{row % 2}\n" for row in range(40))
+    rows = "40 2 2\n" + rows if ending == "txt" else rows
+    for name, mark in (("plain", b""), ("marked", b"\xef\xbb\xbf")):
+        raw = mark + rows.encode()
+        with open(f"{name}.{ending}", "wb") as file:
+            file.write(gzip.compress(raw) if ending.endswith("gz") else raw)
+    ok("fit", f"marked.{ending}", "--model", "fastpi" if ending == "txt" else "linear", "-q")
+    expected = ok("predict", "model.skops", f"plain.{ending}").stdout
+    assert ok("predict", "model.skops", f"marked.{ending}").stdout == expected
+
+
 def test_every_format_gives_the_same_model(data):
     X, Y = data
     S, T = sparse.csr_array(X), sparse.csr_array(Y)

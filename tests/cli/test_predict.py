@@ -74,6 +74,32 @@ def test_words_where_numbers_were_learned(table, model) -> None:
     assert "column 'a' holds 'many'" in fails(1, "predict", model, "t.csv")
 
 
+@pytest.mark.parametrize("word", ["?", "", "NA", "nan"])
+def test_words_for_gaps_among_texts_where_numbers_and_dates_were_learned(word, table) -> None:
+    table["when"] = pd.date_range("2024-01-01", periods=120).strftime("%Y-%m-%d")
+    table.to_csv("t.csv", index=False)
+    ok("fit", "t.csv", "--target", "kind", *SMALL, "--out", "m.skops", "-q")
+    new = table.assign(a=table["a"].astype(str).where(table["a"].notna(), word))
+    new.loc[9, "when"] = word
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet")
+    result = ok("predict", "m.skops", "new.parquet")
+    assert result.stdout == ok("predict", "m.skops", "new.csv").stdout
+    assert "a (1)" in result.stderr
+    assert "when (1)" in result.stderr
+
+
+@pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("true", "false"), ("True", "False")])
+def test_truth_values_as_texts_where_text_has_them(words, table, csv, model) -> None:
+    new = table.assign(flag=np.where(table["flag"], *words))
+    new.loc[7, "flag"] = None
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet")
+    assert ok("predict", model, "new.parquet").stdout == ok("predict", model, "new.csv").stdout
+    new.assign(flag=["maybe", *new["flag"][1:]]).to_parquet("new.parquet")
+    assert "column 'flag' holds 'maybe'" in fails(1, "predict", model, "new.parquet")
+
+
 def test_a_decimal_comma_where_numbers_were_learned(table, model) -> None:
     table.to_csv("table.csv", index=False, sep=";", decimal=",")
     assert "say --decimal , if that is its point" in fails(1, "predict", model, "table.csv")

@@ -104,6 +104,16 @@ def test_other_rows_with_too_many_fields_are_refused(text, rows):
     assert "in quotes" in said
 
 
+@pytest.mark.parametrize("above", ["# made by me\n# 2024\n", "Sales of 2024\n\n"])
+def test_lines_above_the_names_are_named(tmp_path, above) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(above + "a,b,c\n1,2,3\n4,5,6\n", encoding="utf-8")
+    for command in (("fit", path, "--target", "c"), ("impute", path)):
+        said = fails(1, *command)
+        assert f"line 3: 3 fields, and the header has 1, {above.splitlines()[0]!r}" in said
+        assert "Remove lines above the names of columns" in said
+
+
 def test_no_column_of_a_matrix_is_taken_for_names_of_rows(text, tmp_path):
     rows = ["1,2,", "3,5,"]
     ok("svd", text("a,b\n", rows), "-o", tmp_path / "f.npz")

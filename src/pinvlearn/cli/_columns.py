@@ -13,6 +13,7 @@ from pinvlearn.cli._data import as_numbers, listed
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
+    MISSING,
     OTHER_DATES,
     Kind,
     as_text,
@@ -261,6 +262,7 @@ def _days(column: pd.Series, day_first: bool | None) -> pd.Series:
     """Dates as days since 1970, with their fractions; None where the fit tells no order."""
     if not pd.api.types.is_datetime64_any_dtype(column):
         column = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+        column = column.mask(column.isin(MISSING))
     if day_first is None:
         day_first = bool(_day_first(column))
     other = _orders(column).get(not day_first)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pinvlearn._core.files import written_whole
 from pinvlearn.cli._columns import PREDICTION, Recipe, recipe_of
-from pinvlearn.cli._data import READERS, as_numbers, listed, read_source, texts_of
+from pinvlearn.cli._data import READERS, as_numbers, listed, read_source, texts_of, with_other_point
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import MISSING, Marks, as_text
 from pinvlearn.cli._output import Note
@@ -54,8 +54,13 @@ def read_triplets(
     frame = _texts(where, wanted if needed else names, optional, note, named)
     bad = frame[list(names)].isna().any(axis=1)
     if value in frame:
-        frame[value] = as_numbers(frame[value], reading.decimal)
+        said = frame[value]
+        frame[value] = as_numbers(said, reading.decimal)
         bad |= ~np.isfinite(frame[value]) & needed
+        other = said[said.notna() & ~np.isfinite(frame[value])]
+        if len(other) and needed:
+            hint = with_other_point(other.iloc[0], reading.decimal)
+            note(f"column {value!r} holds '{other.iloc[0]}', which is no finite number{hint}")
     if bad.any():
         note(
             f"{int(bad.sum())} of {len(frame)} lines lack an id"
@@ -104,7 +109,7 @@ def _texts(
 
 def _check_quotes(name: str, text: str, mark: str) -> None:
     """Refuse a quote that is never closed: all lines after it would be one cell."""
-    lines = csv.reader(io.StringIO(text), delimiter=mark, strict=True)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     done = 0
     try:
         for _ in lines:

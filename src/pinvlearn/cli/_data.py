@@ -6,6 +6,7 @@ strings); missing values are NaN in both. Data stored as sparse stays a sparse m
 
 import csv
 import io
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import Marks, as_level, is_number, with_point
+from pinvlearn.cli._kinds import MISSING, Marks, as_level, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -179,21 +180,35 @@ def as_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
 
 
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:
+    if not pd.api.types.is_numeric_dtype(column):
+        column = _as_text_is_read(column)
     values = as_numbers(column, decimal)
     bad = (values.isna() & column.notna()) | np.isinf(values)
     if bad.any():
         first = column[bad].iloc[0]
         beyond = isinstance(first, float) and np.isinf(first)
         said = f"infinity, or a number beyond {np.finfo(float).max:.2g}" if beyond else f"'{first}'"
-        other = "," if decimal == "." else "."
-        by_other = other in str(first) and is_number(str(first), other)
-        with_other = f", say --decimal {other} if that is its point" * by_other
         raise UserError(
             f"column {column.name!r} holds {said}, where a finite number is expected. Clean the "
-            f"column{with_other}, or leave the cell empty."
+            f"column{with_other_point(first, decimal)}, or leave the cell empty."
         )
     check_squares(values, f"column {column.name!r}")
     return values
+
+
+def _as_text_is_read(column: pd.Series) -> pd.Series:
+    """Texts of Parquet files as the numbers that text has there: of truth values, and no gaps."""
+    column = column.mask(column.isin(MISSING))
+    levels = _categories(column)
+    truths = levels.map({"True": 1.0, "False": 0.0})
+    return truths if truths.notna().equals(levels.notna()) else column
+
+
+def with_other_point(cell: object, decimal: str) -> str:
+    """What to do about a cell that is a number by the other decimal point."""
+    other = "," if decimal == "." else "."
+    by_other = other in str(cell) and is_number(str(cell), other)
+    return f", say --decimal {other} if that is its point" * by_other
 
 
 def check_squares(values: Any, what: str) -> None:
@@ -238,15 +253,16 @@ def texts_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     if data.source is None or data.source.suffix not in (".csv", ".tsv") or not names:
         return frame
     text, _, mark = opened_text(data.source)
+    bare = [name.strip() for name in names]
     found = table(
         data.source,
         text,
         mark,
         dtype=str,
         keep_default_na=False,
-        usecols=lambda name: name.strip() in names,
+        usecols=lambda name: name.strip() in bare,
     )
-    return found[list(names)]
+    return found[bare].set_axis(frame.columns, axis=1)
 
 
 def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
@@ -280,11 +296,7 @@ def parquet_frame(where: Source) -> pd.DataFrame:
     with pq.ParquetFile(where.opened()) as file:  # read_table stumbles over columns of one name
         table = file.read()
     check_names(table.column_names, where.name)
-    for at, field in enumerate(table.schema):  # some programs do not mark texts as such
-        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
-            with suppress(pa.ArrowInvalid):  # other bytes stay what they are
-                texts = table.column(at).cast(pa.large_string())
-                table = table.set_column(at, field.name, texts)
+    table = with_texts(table)
     frame = table.to_pandas()
     frame.columns = [str(c) for c in frame.columns]
     for kind, column in zip(table.schema, table.columns, strict=True):
@@ -301,7 +313,18 @@ def parquet_frame(where: Source) -> pd.DataFrame:
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
             frame[name] = frame[name].map(int if whole else float, na_action="ignore")
             frame[name] = frame[name].astype("Int64" if whole else float)
+    frame.columns = [name.strip() for name in frame.columns]  # as text has them
     return frame
+
+
+def with_texts(table: pa.Table) -> pa.Table:
+    """A table in which texts are such: some programs do not mark them in Parquet files."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            with suppress(pa.ArrowInvalid):  # other bytes stay what they are
+                texts = table.column(at).cast(pa.large_string())
+                table = table.set_column(at, field.name, texts)
+    return table
 
 
 def no_rows(name: str) -> UserError:
@@ -319,7 +342,9 @@ def _read_libsvm(where: Source, note: Note) -> Data:
     # Index 0 is kept even where the file counts from 1, so that a column means the same in the
     # file to learn from and in the file to predict.
     opened = where.opened()
-    X, y = load_svmlight_file(str(opened) if isinstance(opened, Path) else opened, zero_based=True)
+    with opened.open("rb") if isinstance(opened, Path) else opened as file:
+        file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
+        X, y = load_svmlight_file(file, zero_based=True)
     return Data(sparse.csr_array(X), y)
 
 
@@ -413,7 +438,7 @@ def _named(parts: dict[str, Any], file: str) -> pd.DataFrame:
             f"{file} marks columns as categorical, and X holds {X.dtype}, not their numbers. Leave "
             "the marks out where X holds texts."
         )
-    frame = pd.DataFrame(X, columns=[str(name) for name in names])
+    frame = pd.DataFrame(X, columns=[str(name).strip() for name in names])
     for j, text in zip(categorical, values, strict=True):
         frame.isetitem(j, _categories_of(X[:, j], text, frame.columns[j]))
     return frame

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pinvlearn._core.files import written_whole
-from pinvlearn.cli._data import CHECK, check_squares, listed, no_rows
+from pinvlearn.cli._data import CHECK, check_squares, listed, no_rows, with_texts
 from pinvlearn.cli._errors import UserError, sentence
 from pinvlearn.cli._kinds import (
     MISSING,
@@ -160,20 +160,20 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
         raise UserError(
             f"{source.name} could not be read as parquet: {sentence(error)}. {CHECK}"
         ) from error
-    marks = Marks.of(source.reading.missing)
-    masks = [_missing(column, marks) for column in table.columns]
+    marks, read = Marks.of(source.reading.missing), with_texts(table)
+    masks = [_missing(column, marks) for column in read.columns]
     gaps = [np.flatnonzero(mask).tolist() for mask in masks]
     check_columns("--id", wish.left, table.column_names)
     check_columns("--categorical", wish.categories, table.column_names)
     kinds = []
-    for name, own, mask in zip(table.column_names, table.columns, masks, strict=True):
+    for name, own, mask in zip(read.column_names, read.columns, masks, strict=True):
         known = _without_views(own).filter(pa.array(~mask))
         kind = _kind_of_arrow(name, known)
         asked = name in wish.categories
         kinds.append(_asked(name, kind, known.to_pylist() if asked else (), wish))
 
     def column(at: int) -> pd.Series:
-        return _from_arrow(table.column(at), kinds[at], masks[at])
+        return _from_arrow(read.column(at), kinds[at], masks[at])
 
     _check_any(source.name, len(table), table.column_names, kinds)
     filled = fill(table.column_names, kinds, gaps, column, wish)
@@ -182,7 +182,8 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
         table = table.set_column(at, table.schema.field(at), new)
     filled.say(note)
     if out is None or out.suffix != ".parquet":
-        write_table(table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True), out)
+        texts = with_texts(table)
+        write_table(texts.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True), out)
         return len(table)
     groups = file.metadata
     packed = groups.row_group(0).column(0).compression if groups.num_row_groups else "SNAPPY"

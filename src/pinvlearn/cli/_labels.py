@@ -7,6 +7,7 @@ and indices counted from 0. A row may have no label, and begins with a blank or 
 
 import gzip
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Lines with their numbers, without comments."""
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            yield number, line.partition(b"#")[0]
+            yield number, line.removeprefix(BOM_UTF8).partition(b"#")[0]
 
 
 def has_top_k(model: Any) -> bool:

@@ -1,6 +1,7 @@
 """From a table to a model: one scikit-learn Pipeline that does everything but read the file."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,9 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
         if frame.shape[1] != width:
             raise UserError(f"the data has {frame.shape[1]} columns; the model needs {width}.")
         return tidy(frame, frame.columns, data.decimal).to_numpy()
+    # Files are read without blanks around names, which a model of Python may have.
+    frame = frame.rename(columns={name.strip(): name for name in names})
+    data = replace(data, X=frame)
     used = _used(model, names)  # others may hold anything, or not be there
     missing = [name for name in used if name not in frame.columns]
     if missing:
@@ -221,7 +225,7 @@ def reading_for(model: Any, reading: Reading) -> Reading:
 
     Cells of a category may all be numbers in the rows to predict: 01, which would be read as 1.
     """
-    return reading.also(recipe_of(model).missing, _levels(model))
+    return reading.also(recipe_of(model).missing, [name.strip() for name in _levels(model)])
 
 
 def leave_one_out(learner: Any, y: Any) -> dict[str, float]:

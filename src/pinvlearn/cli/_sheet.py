@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pinvlearn.cli._errors import UserError
 from pinvlearn.cli._sources import Source, Text, delimiter
+from pinvlearn.cli._text import too_many_fields
 
 LINE_ENDS = ("\r\n", "\n", "\r")
 
@@ -132,10 +132,7 @@ def read_sheet(source: Source) -> Sheet:
         else:
             if len(starts) - fresh > len(names):
                 line = 1 + len(re.findall(r"\r\n|\n|\r", whole[: starts[fresh]]))
-                raise UserError(
-                    f"{source.name}, line {line}: {len(starts) - fresh} fields, and the header has "
-                    f"{len(names)}. Mend the line, or put fields with {mark!r} in quotes."
-                )
+                raise too_many_fields(source, line, len(starts) - fresh, names, mark)
             row_starts.append(len(starts))
         fresh = len(starts)
         if at == len(whole) and found.group(3) == "":

@@ -36,7 +36,7 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
     if len(first[1]) > names:
         every = [first, *rows]
         if any(len(cells) != names + 1 for _, cells in every):
-            _check_fields(where, every, names, mark)
+            _check_fields(where, every, header, mark)
         if not any(cells[-1].strip() for _, cells in every):
             options["index_col"] = False
         elif note is not None:
@@ -49,9 +49,10 @@ def table(where: Source, text: str, mark: str, note: Note | None = None, **optio
         # below x the first rows would be 1 and 2.
         options["low_memory"] = False
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=mark, skipinitialspace=True, **options)
+        lines = io.StringIO(text, newline="")  # else the Python engine splits at "\n" alone
+        frame = pd.read_csv(lines, sep=mark, skipinitialspace=True, **options)
     except pd.errors.ParserError:
-        _check_fields(where, _rows(text, mark), names, mark)
+        _check_fields(where, _rows(text, mark), header, mark)
         raise
     if note is not None and frame.shape[1] and frame.iloc[:, -1].isna().any():
         _note_short(text, mark, note)
@@ -72,15 +73,25 @@ def _note_short(text: str, mark: str, note: Note) -> None:
 
 
 def _check_fields(
-    where: Source, rows: Iterable[tuple[int, list[str]]], names: int, mark: str
+    where: Source, rows: Iterable[tuple[int, list[str]]], header: list[str], mark: str
 ) -> None:
     """Refuse the first row that has more cells than there are names."""
     for line, cells in rows:
-        if len(cells) > names:
-            raise UserError(
-                f"{where.name}, line {line}: {len(cells)} fields, and the header has {names}. "
-                f"Mend the line, or put fields with {mark!r} in quotes."
-            )
+        if len(cells) > len(header):
+            raise too_many_fields(where, line, len(cells), header, mark)
+
+
+def too_many_fields(
+    where: Source, line: int, count: int, header: list[str], mark: str
+) -> UserError:
+    """What is wrong with a row that has more cells than there are names."""
+    said = f"{where.name}, line {line}: {count} fields, and the header has {len(header)}"
+    if len(header) == 1 and mark not in header[0]:  # a title, perhaps
+        return UserError(
+            f"{said}, {header[0][:60]!r}. Remove lines above the names of columns, or put fields "
+            f"with {mark!r} in quotes."
+        )
+    return UserError(f"{said}. Mend the line, or put fields with {mark!r} in quotes.")
 
 
 def _rows(text: str, mark: str) -> Iterator[tuple[int, list[str]]]:

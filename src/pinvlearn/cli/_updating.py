@@ -109,7 +109,7 @@ def target_of(model: Any, data: Data) -> str | None:
     recipe = recipe_of(model)
     if recipe.target in data.X.columns:
         return recipe.target
-    taken = {*names, *recipe.ids}
+    taken = {*(name.strip() for name in names), *recipe.ids}
     others = [str(name) for name in data.X.columns if name not in taken]
     if recipe.target is not None and not (recipe.target == OWN_TARGET and len(others) == 1):
         raise UserError(
