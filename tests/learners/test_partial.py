@@ -694,6 +694,15 @@ def test_clicks_by_index(clicked) -> None:
     assert model.fold_in(pairs[:1]).known_values_.sum() == model.known_values_.sum() + 1
 
 
+def test_further_clicks_need_a_count_each(clicked) -> None:
+    pairs = np.array([[int(u[1:]), int(i[1:])] for u, i in zip(*clicked, strict=True)])
+    options = {"feedback": "implicit", "alpha": 5.0, "confidence": 2.0, "random_state": 0}
+    model = PartialSVD(3, **options).fit(pairs)
+    for call in ((pairs[:3], [1, 2]), (pairs[:3, 0], pairs[:3, 1], [1, 2])):
+        with pytest.raises(ValueError, match="3, 3 and 2 entries; give one of each"):
+            model.fold_in(*call)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

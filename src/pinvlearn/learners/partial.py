@@ -608,10 +608,12 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             ids, count = joined(ids, new), m + len(new)
         size = self.completed_.rows.nbytes // self.completed_.rows.shape[1]  # of a row
         check_factor_memory(count * size, (count, n), INDICES)
+        values = check_values(values)
+        check_lengths(rows, cols, values)
         if clicks:
-            rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
+            rows, cols, values = merged(*counted(rows, cols, values), n, summed=True)
         elif ids is not None:
-            rows, cols, values = merged(rows, cols, check_values(values), n)
+            rows, cols, values = merged(rows, cols, values, n)
         rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
         known = self._with_entries(rows, cols, values, count)
         changed = np.union1d(rows, np.arange(m, count))
