@@ -694,6 +694,17 @@ def test_clicks_by_index(clicked) -> None:
     assert model.fold_in(pairs[:1]).known_values_.sum() == model.known_values_.sum() + 1
 
 
+def test_counts_that_are_lost_beside_one(clicked) -> None:
+    """The logarithm of 1 + count was 0, and a weight was divided by it."""
+    counts = 1.0 + np.arange(900) % 3
+    small, tiny = (
+        PartialSVD(3, feedback="implicit", max_iter=2, random_state=0).fit(*clicked, counts * unit)
+        for unit in (1e-9, 1e-30)
+    )
+    assert tiny.confidence_ * 1e-30 == pytest.approx(small.confidence_ * 1e-9, rel=1e-6)
+    np.testing.assert_allclose(tiny.U_, small.U_, atol=1e-3)
+
+
 def test_further_clicks_need_a_count_each(clicked) -> None:
     pairs = np.array([[int(u[1:]), int(i[1:])] for u, i in zip(*clicked, strict=True)])
     options = {"feedback": "implicit", "alpha": 5.0, "confidence": 2.0, "random_state": 0}
