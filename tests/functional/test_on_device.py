@@ -100,6 +100,12 @@ def test_factors_check_what_they_multiply_there_too(backend):
                 f @ given
 
 
+def test_factors_are_cut_there(backend):
+    there, here = (pl.svd(A).truncate(5) for A in (backend.put(STEEP), STEEP))
+    assert all(backend.is_there(part) for part in (there.U, there.s, there.Vt))
+    np.testing.assert_allclose(host(there.to_array()), here.to_array(), atol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["append_rows", "append_columns"])
 def test_appending_there_is_refused_by_name(backend, name):
     f = pl.svd(backend.put(LOW))
