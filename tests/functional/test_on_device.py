@@ -75,6 +75,12 @@ def test_what_needs_compiled_code_refuses_by_name(backend, solver):
         pl.svd(backend.put(LOW), 5, solver=solver)
 
 
+def test_what_asks_where_a_matrix_is_zero_refuses_by_name(backend):
+    for ask in (pl.hub_spoke, pl.ReorderingDisplay.from_matrix, pl.DegreeDisplay.from_matrix):
+        with pytest.raises(TypeError, match="works on NumPy and SciPy arrays alone"):
+            ask(backend.put(LOW))
+
+
 def test_a_matrix_of_zeros(backend):
     found = pl.svd(backend.put(np.zeros((9, 6))), 3)
     assert backend.is_there(found.U)
