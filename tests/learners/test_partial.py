@@ -714,6 +714,23 @@ def test_further_clicks_need_a_count_each(clicked) -> None:
             model.fold_in(*call)
 
 
+def test_a_value_is_of_one_user_and_one_item(liked) -> None:
+    for users, items in (("u1", ["i1", "i2"]), (["u1", "u2"], ["i1"])):
+        with pytest.raises(ValueError, match="users and items have . and . entries; give one item"):
+            liked.predict(users, items)
+    by_index = PartialSVD(1, solver="als", random_state=0).fit([[0, 0], [1, 1]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="users and items have 1 and 2 entries"):
+        by_index.predict(0, [0, 1])
+
+
+@pytest.mark.parametrize("n", [None, 0, 2.5])
+def test_lists_have_a_length(liked, n) -> None:
+    """None was 1."""
+    for call in (liked.recommend, liked.similar):
+        with pytest.raises((TypeError, ValueError), match=f"n={n} must be an integer"):
+            call("u1" if call == liked.recommend else "i1", n=n)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
