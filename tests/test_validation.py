@@ -188,6 +188,7 @@ class _NoTranspose(LinearOperator):
         (aslinearoperator(np.ones((3, 0))), ValueError, r"empty \(shape \(3, 0\)\)"),
         (aslinearoperator(np.ones((0, 3))), ValueError, r"empty \(shape \(0, 3\)\)"),
         (LinearOperator((3, 2), matvec=lambda x: np.zeros(3), dtype=float), TypeError, "rmatvec"),
+        (LinearOperator((3, 2), matvec=lambda x: np.zeros(3), dtype=int), TypeError, "rmatvec"),
         (_NoTranspose(np.float64, (3, 2)), TypeError, "without a transposed product"),
     ],
 )

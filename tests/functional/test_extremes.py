@@ -13,6 +13,7 @@ from pinvlearn import (
     Tolerance,
     frobenius_error,
     lstsq,
+    pinv,
     range_basis,
     spectral_error,
     svd,
@@ -107,3 +108,14 @@ def test_axes_of_denormal_rows():
     tiny = (A * 1e-42).astype(np.float32)
     found, expected = (FastPCA(2).fit(X).components_ for X in (tiny, tiny.astype(float) * 2.0**140))
     np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "block-krylov"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_singular_values_that_are_no_numbers(dtype, solver):
+    """They were infinite, and the pseudo-inverse was 0."""
+    largest = np.full((3, 3), 0.9 * np.finfo(dtype).max, dtype)
+    for decompose in (svd, pinv):
+        with pytest.raises(ValueError, match=f"beyond .*{np.dtype(dtype)}. Divide A"):
+            decompose(largest, 1, solver=solver)
+    assert svd(largest[:1, :1], 1).s[0] == largest[0, 0]

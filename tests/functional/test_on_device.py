@@ -75,6 +75,12 @@ def test_what_needs_compiled_code_refuses_by_name(backend, solver):
         pl.svd(backend.put(LOW), 5, solver=solver)
 
 
+def test_what_asks_where_a_matrix_is_zero_refuses_by_name(backend):
+    for ask in (pl.hub_spoke, pl.ReorderingDisplay.from_matrix, pl.DegreeDisplay.from_matrix):
+        with pytest.raises(TypeError, match="works on NumPy and SciPy arrays alone"):
+            ask(backend.put(LOW))
+
+
 def test_a_matrix_of_zeros(backend):
     found = pl.svd(backend.put(np.zeros((9, 6))), 3)
     assert backend.is_there(found.U)
@@ -98,6 +104,12 @@ def test_factors_check_what_they_multiply_there_too(backend):
         for given in (X, backend.put(X)):
             with pytest.raises(ValueError, match=f"it needs {n} rows, in one or two dim"):
                 f @ given
+
+
+def test_factors_are_cut_there(backend):
+    there, here = (pl.svd(A).truncate(5) for A in (backend.put(STEEP), STEEP))
+    assert all(backend.is_there(part) for part in (there.U, there.s, there.Vt))
+    np.testing.assert_allclose(host(there.to_array()), here.to_array(), atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["append_rows", "append_columns"])

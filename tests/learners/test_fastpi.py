@@ -223,6 +223,24 @@ def test_labels_are_predicted_from_a_half(rng):
     assert np.array_equal(dense.predict(X.toarray()), marked.toarray())
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(3), "3 entries for 90 rows"),
+        (np.zeros(90), "all zero"),
+        (-np.ones(90), "negative"),
+        (np.full(90, np.nan), "contains NaN"),
+    ],
+)
+def test_weights_of_a_score_of_labels(rng, weights, message):
+    X, Y = labelled(rng)
+    model = FastPIClassifier(alpha=1.0, rank=5).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        model.score(X, Y, weights)
+    first = np.arange(90.0) < 30.0
+    assert model.score(X, Y, first) == pytest.approx(model.score(X[:30], Y[:30]))
+
+
 @pytest.mark.parametrize("container", [scipy.sparse.csr_array, scipy.sparse.csc_matrix, np.asarray])
 def test_score_is_precision_at_one(rng, container):
     X, Y = labelled(rng)

@@ -694,6 +694,43 @@ def test_clicks_by_index(clicked) -> None:
     assert model.fold_in(pairs[:1]).known_values_.sum() == model.known_values_.sum() + 1
 
 
+def test_counts_that_are_lost_beside_one(clicked) -> None:
+    """The logarithm of 1 + count was 0, and a weight was divided by it."""
+    counts = 1.0 + np.arange(900) % 3
+    small, tiny = (
+        PartialSVD(3, feedback="implicit", max_iter=2, random_state=0).fit(*clicked, counts * unit)
+        for unit in (1e-9, 1e-30)
+    )
+    assert tiny.confidence_ * 1e-30 == pytest.approx(small.confidence_ * 1e-9, rel=1e-6)
+    np.testing.assert_allclose(tiny.U_, small.U_, atol=1e-3)
+
+
+def test_further_clicks_need_a_count_each(clicked) -> None:
+    pairs = np.array([[int(u[1:]), int(i[1:])] for u, i in zip(*clicked, strict=True)])
+    options = {"feedback": "implicit", "alpha": 5.0, "confidence": 2.0, "random_state": 0}
+    model = PartialSVD(3, **options).fit(pairs)
+    for call in ((pairs[:3], [1, 2]), (pairs[:3, 0], pairs[:3, 1], [1, 2])):
+        with pytest.raises(ValueError, match="3, 3 and 2 entries; give one of each"):
+            model.fold_in(*call)
+
+
+def test_a_value_is_of_one_user_and_one_item(liked) -> None:
+    for users, items in (("u1", ["i1", "i2"]), (["u1", "u2"], ["i1"])):
+        with pytest.raises(ValueError, match="users and items have . and . entries; give one item"):
+            liked.predict(users, items)
+    by_index = PartialSVD(1, solver="als", random_state=0).fit([[0, 0], [1, 1]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="users and items have 1 and 2 entries"):
+        by_index.predict(0, [0, 1])
+
+
+@pytest.mark.parametrize("n", [None, 0, 2.5])
+def test_lists_have_a_length(liked, n) -> None:
+    """None was 1."""
+    for call in (liked.recommend, liked.similar):
+        with pytest.raises((TypeError, ValueError), match=f"n={n} must be an integer"):
+            call("u1" if call == liked.recommend else "i1", n=n)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -6,7 +6,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 from matrices import MATRICES, products_only, slow
-from pinvlearn import svd
+from pinvlearn import FastPCA, svd
 from pinvlearn.linalg.lanczos import SEEDED, lanczos
 
 EPS = np.finfo(float).eps
@@ -60,3 +60,19 @@ def test_equal_values_in_single_precision(form, seed):
     f = lanczos(FORMS[form](A), 25, rng=np.random.default_rng(seed))
     assert f.U.dtype == f.s.dtype == f.Vt.dtype == np.float32
     np.testing.assert_allclose(f.s, 5.0, rtol=80 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", [(8, 5), (5, 8)])
+def test_a_zero_matrix(form, shape):
+    """ARPACK says of it that the starting vector is zero."""
+    f = lanczos(FORMS[form](np.zeros(shape)), 3, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(f.s, np.zeros(3))
+    np.testing.assert_allclose(f.U.T @ f.U, np.eye(3), atol=10 * EPS)
+    np.testing.assert_allclose(f.Vt @ f.Vt.T, np.eye(3), atol=10 * EPS)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_rows(seed):
+    model = FastPCA(2, svd_solver="arpack", random_state=seed).fit(np.full((10, 5), 0.1))
+    np.testing.assert_allclose(model.explained_variance_, np.zeros(2), atol=EPS**2)

@@ -11,6 +11,7 @@ from pinvlearn._validation.entries import check_pairs as check_pairs
 from pinvlearn._validation.entries import check_shape as check_shape
 from pinvlearn._validation.entries import check_triplets as check_triplets
 from pinvlearn._validation.entries import check_values as check_values
+from pinvlearn._validation.homes import check_on_host as check_on_host
 from pinvlearn._validation.homes import check_same_home as check_same_home
 from pinvlearn._validation.homes import following as following
 from pinvlearn._validation.homes import on_host as on_host

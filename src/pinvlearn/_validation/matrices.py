@@ -189,6 +189,9 @@ class _FloatOperator(scipy.sparse.linalg.LinearOperator):
     def _matmat(self, X: Array) -> Any:
         return self._operator.matmat(X)
 
+    def _rmatvec(self, x: Array) -> Any:
+        return self._operator.rmatvec(x)  # which says where there is none, unlike rmatmat
+
     def _rmatmat(self, X: Array) -> Any:
         return self._operator.rmatmat(X)
 

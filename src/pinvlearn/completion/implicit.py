@@ -55,7 +55,13 @@ class Clicks(NamedTuple):
 
 def extra_confidence(counts: Array, confidence: float) -> Array:
     """c - 1 of each entry: what it weighs beyond a cell without clicks."""
-    return confidence * np.log2(1.0 + counts)
+    return confidence * log2_above_one(counts)
+
+
+def log2_above_one(counts: Array) -> Array:
+    """log₂(1 + count), also of counts that are lost beside 1."""
+    logs: Array = np.log1p(counts) / np.log(2.0)
+    return logs
 
 
 def implicit_als(
@@ -189,7 +195,7 @@ def chosen_settings(
     cut = min(max(1, len(counts) // 10), len(counts) - 1)
     out, kept = order[:cut], np.sort(order[cut:])
     held = entries_of(rows[out], cols[out], counts[out], shape[0])
-    mean_log = float(np.mean(np.log2(1.0 + counts)))
+    mean_log = float(np.mean(log2_above_one(counts)))
     edge = np.sqrt(len(counts) / np.prod(shape)) * np.sum(np.sqrt(shape))
     tried: dict[tuple[float, float], Trial] = {}
 

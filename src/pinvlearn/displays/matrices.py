@@ -6,7 +6,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Matrix, is_operator, is_sparse
 from pinvlearn._core.sparse import merged
-from pinvlearn._validation import check_matrix
+from pinvlearn._validation import check_matrix, check_on_host
 from pinvlearn.displays._axes import axes
 from pinvlearn.functional.matrices import hub_spoke
 from pinvlearn.linalg.reorder import Reordering
@@ -217,6 +217,7 @@ class DegreeDisplay:
 
 
 def _entries(A: Matrix) -> Any:
+    check_on_host("A picture of a matrix", A)
     A = check_matrix(A)
     if is_operator(A):
         raise TypeError("A plot of non-zeros needs the entries of A; a LinearOperator has none.")

@@ -35,6 +35,7 @@ from pinvlearn._validation import (
     check_memory,
     check_nonnegative,
     check_number,
+    check_on_host,
     check_rank,
     check_rcond,
     check_rng,
@@ -399,6 +400,7 @@ def hub_spoke(A: Matrix, hub_ratio: float = 0.01) -> Reordering:
     >>> order.m1, order.n1, order.blocks.tolist()
     (2, 2, [[1, 1]])
     """
+    check_on_host("hub_spoke", A)
     A = check_matrix(A)
     if is_operator(A):
         raise TypeError("hub_spoke needs the entries of A; a LinearOperator has none.")

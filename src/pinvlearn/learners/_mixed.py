@@ -65,7 +65,7 @@ def describe(X: Any, missing_values: Any) -> list[Column]:
     for name, series in zip(X.columns, _series(X), strict=True):
         letter, gaps = _letter(series.dtype), _gaps(series, missing_values)
         kind, levels = KINDS.get(letter, "other"), []
-        if kind == "text" and any(isinstance(cell, list | dict | set) for cell in _cells(series)):
+        if kind == "text" and not all(map(_is_one, _cells(series))):
             kind = "other"  # several values in a cell
         if kind in ("category", "text"):
             levels = _levels(_cells(series), gaps)
@@ -163,9 +163,18 @@ def _gaps(series: Any, missing_values: Any) -> npt.NDArray[np.bool_]:
     """Where a column is empty, NaN, or holds the value that stands for a missing one."""
     gaps = _empty(series)
     if not is_nan(missing_values):
-        gaps = gaps | np.array([bool(not gap and cell == missing_values)
+        gaps = gaps | np.array([bool(not gap and _is_one(cell) and cell == missing_values)
                           for cell, gap in zip(_cells(series), gaps, strict=True)])  # fmt: skip
     return gaps
+
+
+def _is_one(cell: Any) -> bool:
+    """Whether a cell holds one value: lists, arrays and the like have no hash."""
+    try:
+        hash(cell)
+    except TypeError:
+        return False
+    return True
 
 
 def is_nan(value: Any) -> bool:

@@ -25,6 +25,7 @@ from pinvlearn._validation import (
     check_rows,
     check_rows_and_targets,
     check_size,
+    check_weights,
     generator,
 )
 from pinvlearn.learners._following import Followed, followed
@@ -458,7 +459,8 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
                 f"y has shape {y.shape}; indicators of shape {(len(top), len(self.classes_))} are "
                 "needed, as in fit."
             )
-        return float(np.average(relevant(y, top)[:, 0], weights=sample_weight))
+        weights = check_weights(sample_weight, len(top), some=True)
+        return float(np.average(relevant(y, top)[:, 0], weights=weights))
 
     def _chunks(self, X: Matrix, weights: tuple[Array, ...]) -> Iterator[Array]:
         """Scores of some rows at a time."""

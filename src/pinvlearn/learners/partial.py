@@ -24,6 +24,7 @@ from pinvlearn._validation import (
     check_pairs,
     check_rank,
     check_shape,
+    check_size,
     check_triplets,
     check_values,
     generator,
@@ -470,11 +471,11 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             if items is None:
                 return check_pairs(users)
             users, items = np.atleast_1d(users), np.atleast_1d(items)
-            check_lengths(users, items, users)
+            _check_paired(users, items)
             return check_indices("users", users, None), check_indices("items", items, None)
         users, items, _ = triplets(users, items, None) if items is None else (users, items, None)
         users, items = as_ids("users", users), as_ids("items", items)
-        check_lengths(users, items, users)
+        _check_paired(users, items)
         rows = places_of("users", self.users_, users)
         cols = places_of("items", self.items_, items)
         m, n = self.shape_
@@ -504,7 +505,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         wanted = np.arange(self.shape_[0]) if users is None else self._rows_of(users)
-        n = check_count("n", n, least=1) or 1
+        n = check_size("n", n)
         places, scores = np.full((len(wanted), n), -1), np.full((len(wanted), n), np.nan)
         block = max(1, SCORE_CELLS // self.shape_[1])
         for at in range(0, len(wanted), block):
@@ -541,7 +542,7 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             wanted = check_indices("items", np.atleast_1d(items), self.shape_[1])
         else:
             wanted = known_places("items", self.items_, items)
-        n = check_count("n", n, least=1) or 1
+        n = check_size("n", n)
         V = self.components_.T * self.singular_values_
         length = np.linalg.norm(V, axis=1, keepdims=True)
         V = np.divide(V, length, out=np.zeros_like(V), where=length > 0.0)
@@ -608,10 +609,12 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
             ids, count = joined(ids, new), m + len(new)
         size = self.completed_.rows.nbytes // self.completed_.rows.shape[1]  # of a row
         check_factor_memory(count * size, (count, n), INDICES)
+        values = check_values(values)
+        check_lengths(rows, cols, values)
         if clicks:
-            rows, cols, values = merged(*counted(rows, cols, check_values(values)), n, summed=True)
+            rows, cols, values = merged(*counted(rows, cols, values), n, summed=True)
         elif ids is not None:
-            rows, cols, values = merged(rows, cols, check_values(values), n)
+            rows, cols, values = merged(rows, cols, values, n)
         rows, cols, values, _ = check_triplets(rows, cols, values, (count, n))
         known = self._with_entries(rows, cols, values, count)
         changed = np.union1d(rows, np.arange(m, count))
@@ -669,6 +672,15 @@ class PartialSVD(Followed, RegressorMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
+
+
+def _check_paired(users: Any, items: Any) -> None:
+    """As many users as items."""
+    if len(users) != len(items):
+        raise ValueError(
+            f"users and items have {len(users)} and {len(items)} entries; give one item for each "
+            "user. All items of a user are told by recommend."
+        )
 
 
 def _best(values: Array, ids: IntArray, scores: Array) -> None:

@@ -226,6 +226,12 @@ def decompose(
     report = replace(result.report, reason=f"{reason}; {result.report.reason}")
     if scale == 1.0:
         return replace(result, report=report)
+    most = float(np.finfo(A.dtype).max)
+    if result.rank and float(result.s[0]) / scale > most:  # an inverse of infinity would be 0
+        raise ValueError(
+            f"A has singular values beyond {most:.2g}, the largest number of {A.dtype}. Divide A "
+            "by a large number first."
+        )
     error = None if report.error is None else report.error / scale
     return SVD(result.U, result.s / A.dtype.type(scale), result.Vt, replace(report, error=error))
 

@@ -46,7 +46,10 @@ def lanczos(A: Matrix, rank: int, *, tol: float = 0.0, rng: np.random.Generator)
         )
         start = rng.uniform(-1.0, 1.0, n)
         stream = {"rng": rng.spawn(1)[0]} if SEEDED else {}
-        V = _leading(normal, rank, tol=tol**2, v0=start, **stream)
+        if np.any(normal @ start):
+            V = _leading(normal, rank, tol=tol**2, v0=start, **stream)
+        else:  # the matrix is zero, which ARPACK takes for a bad start; any vectors will do
+            V = rng.standard_normal((n, rank))
         V, _ = np.linalg.qr(V)  # clustered values leave ARPACK's vectors less than orthonormal
         U, s, Zt = scipy.linalg.svd(np.asarray(work @ V), full_matrices=False, check_finite=False)
     reason = "implicitly restarted Lanczos steps"

@@ -192,7 +192,7 @@ class SVD:
         if k < self.rank:  # what was said of the error is no longer so
             cut = f"cut to {k} of {self.rank} components, up to a value of {float(self.s[k]):.3g}"
             report = replace(report, error=None).with_notes(cut)
-        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k], report)
+        return SVD(self.U[:, :k], self.s[:k], self.Vt[:k, :], report)
 
     def value(self, i: int, j: int) -> float:
         """One entry of U diag(s) Vt.
