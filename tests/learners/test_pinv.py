@@ -134,6 +134,10 @@ class TestFeaturesOfAUser:
             (lambda X: X[:, : len(X)], ValueError, r"of 8 rows .* \(8, 3\); \(8, 1\) is needed"),
             (lambda X: X[: len(X) // 2 + 1], ValueError, r"shape \(5, 3\); \(8, 3\) is needed"),
             (lambda X: [["a"]] * len(X), TypeError, "of type <U1; numbers are needed"),
+            (lambda X: X[:, :0], ValueError, "features= gives no columns for 1 rows; at least one"),
+            (np.fft.rfft, TypeError, "what features= gives is of type complex128; real numbers"),
+            (lambda X: X.astype("m8[s]"), TypeError, r"is of type timedelta64\[s\]; real numbers"),
+            (lambda X: scipy.sparse.csr_array(X * 1j), TypeError, "is of type complex128; real"),
         ],
     )
     def test_others_are_refused(self, features, error, message):
