@@ -245,3 +245,20 @@ def test_more_entries_than_32_bits_count(tmp_path):
     G = tail.T @ tail - np.outer(sums, sums) / n + np.eye(p)
     expected = np.linalg.solve(G, tail.T @ targets - sums * total / n)
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [20, 400])
+@pytest.mark.parametrize("alpha", [1e-3, [1e-3, 1e-2], "auto"])
+@pytest.mark.parametrize(("away", "mean"), [(1e3, 1e10), (0.0, 1e12)])
+def test_targets_far_from_zero_keep_their_digits(n, alpha, away, mean):
+    """Products with features that lie off zero too are some 1e13 times what is left of them."""
+    X, Y, w = drawn(n, 3)
+    X, Y = X + away, Y + mean
+    model = pl.PinvRegressor(alpha=alpha).fit(X, Y, w)
+    Z, T = X - np.average(X, 0, w), Y - np.average(Y, 0, w)
+    root = np.sqrt(w)[:, None]
+    stacked = np.vstack([root * Z, np.sqrt(model.alpha_) * np.eye(3)])
+    coef = np.linalg.lstsq(stacked, np.vstack([root * T, np.zeros((3, Y.shape[1]))]))[0]
+    np.testing.assert_allclose(model.coef_, coef.T, atol=1e-7 * np.abs(coef).max())
+    np.testing.assert_allclose(model.summary_.target_totals, w @ Y, rtol=1e-14)
+    np.testing.assert_allclose(model.summary_.products.HT[:, 1:], (X.T * w) @ Y, rtol=1e-11)
