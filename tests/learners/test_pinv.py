@@ -262,3 +262,16 @@ def test_targets_far_from_zero_keep_their_digits(n, alpha, away, mean):
     np.testing.assert_allclose(model.coef_, coef.T, atol=1e-7 * np.abs(coef).max())
     np.testing.assert_allclose(model.summary_.target_totals, w @ Y, rtol=1e-14)
     np.testing.assert_allclose(model.summary_.products.HT[:, 1:], (X.T * w) @ Y, rtol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [None, True, "1", np.array(3.0)], ids=repr)
+def test_what_alpha_may_be_is_said(alpha):
+    X, Y, _ = drawn(20, 3)
+    with pytest.raises(ValueError, match='give "auto", a number of at least 0, or a 1-D array'):
+        pl.PinvRegressor(alpha=alpha).fit(X, Y)
+
+
+def test_weights_that_are_no_numbers_are_named():
+    X, Y, _ = drawn(20, 3)
+    with pytest.raises(ValueError, match="sample_weight must be a number for each row: could not"):
+        pl.PinvRegressor().fit(X, Y, sample_weight="balanced")
