@@ -57,3 +57,13 @@ def test_shared_parameters_are_found_whether_or_not_the_compiler_dedents(compile
     assert headed[: len(parameters)] == parameters
     assert headed.index("coef_") < headed.index("own_")
     assert lines[lines.index("Attributes") + 1] == "----------"
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name.endswith("Classifier")])
+def test_what_classifiers_have_is_described(name):
+    """What every one has, and what not all have."""
+    doc, cls = PUBLIC[name].__doc__, PUBLIC[name]
+    assert "\nclasses_ : " in inspect.cleandoc(doc)
+    for attribute in ("temperature_", "loo_predictions_", "corrected_accuracy_"):
+        has = hasattr(cls, "predict_set") and "loo_scoring" in inspect.signature(cls).parameters
+        assert (f"{attribute} : " in doc) == has, attribute

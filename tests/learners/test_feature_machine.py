@@ -635,3 +635,12 @@ def test_mistakes(ridge_of_two):
     with pytest.raises(ValueError, match="alpha"):
         model.set_params(alpha=-1.0).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_targets_far_from_zero_are_predicted_as_those_near_it():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((160, 2))
+    y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(160)
+    near, far = (FeatureMachineRegressor(random_state=0).fit(X, y + mean) for mean in (0.0, 1e7))
+    np.testing.assert_allclose(far.predict(X) - 1e7, near.predict(X), atol=1e-4)
+    assert far.corrected_score_ == pytest.approx(near.corrected_score_, rel=1e-4)

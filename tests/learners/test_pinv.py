@@ -134,6 +134,10 @@ class TestFeaturesOfAUser:
             (lambda X: X[:, : len(X)], ValueError, r"of 8 rows .* \(8, 3\); \(8, 1\) is needed"),
             (lambda X: X[: len(X) // 2 + 1], ValueError, r"shape \(5, 3\); \(8, 3\) is needed"),
             (lambda X: [["a"]] * len(X), TypeError, "of type <U1; numbers are needed"),
+            (lambda X: X[:, :0], ValueError, "features= gives no columns for 1 rows; at least one"),
+            (np.fft.rfft, TypeError, "what features= gives is of type complex128; real numbers"),
+            (lambda X: X.astype("m8[s]"), TypeError, r"is of type timedelta64\[s\]; real numbers"),
+            (lambda X: scipy.sparse.csr_array(X * 1j), TypeError, "is of type complex128; real"),
         ],
     )
     def test_others_are_refused(self, features, error, message):
@@ -241,3 +245,33 @@ def test_more_entries_than_32_bits_count(tmp_path):
     G = tail.T @ tail - np.outer(sums, sums) / n + np.eye(p)
     expected = np.linalg.solve(G, tail.T @ targets - sums * total / n)
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [20, 400])
+@pytest.mark.parametrize("alpha", [1e-3, [1e-3, 1e-2], "auto"])
+@pytest.mark.parametrize(("away", "mean"), [(1e3, 1e10), (0.0, 1e12)])
+def test_targets_far_from_zero_keep_their_digits(n, alpha, away, mean):
+    """Products with features that lie off zero too are some 1e13 times what is left of them."""
+    X, Y, w = drawn(n, 3)
+    X, Y = X + away, Y + mean
+    model = pl.PinvRegressor(alpha=alpha).fit(X, Y, w)
+    Z, T = X - np.average(X, 0, w), Y - np.average(Y, 0, w)
+    root = np.sqrt(w)[:, None]
+    stacked = np.vstack([root * Z, np.sqrt(model.alpha_) * np.eye(3)])
+    coef = np.linalg.lstsq(stacked, np.vstack([root * T, np.zeros((3, Y.shape[1]))]))[0]
+    np.testing.assert_allclose(model.coef_, coef.T, atol=1e-7 * np.abs(coef).max())
+    np.testing.assert_allclose(model.summary_.target_totals, w @ Y, rtol=1e-14)
+    np.testing.assert_allclose(model.summary_.products.HT[:, 1:], (X.T * w) @ Y, rtol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [None, True, "1", np.array(3.0)], ids=repr)
+def test_what_alpha_may_be_is_said(alpha):
+    X, Y, _ = drawn(20, 3)
+    with pytest.raises(ValueError, match='give "auto", a number of at least 0, or a 1-D array'):
+        pl.PinvRegressor(alpha=alpha).fit(X, Y)
+
+
+def test_weights_that_are_no_numbers_are_named():
+    X, Y, _ = drawn(20, 3)
+    with pytest.raises(ValueError, match="sample_weight must be a number for each row: could not"):
+        pl.PinvRegressor().fit(X, Y, sample_weight="balanced")

@@ -120,7 +120,8 @@ def test_rows_of_a_frame_have_their_names_and_need_no_others(options):
     with warnings.catch_warnings(action="error"):
         found = model.predict_interval(table, **options)
         given = model.predict_interval(table, training=(table, y), **options)
-    np.testing.assert_array_equal(found, given)
+    # rows that were kept lie in another order in memory, in which products round otherwise
+    np.testing.assert_allclose(found, given, rtol=1e-12)
     np.testing.assert_allclose(found, expected.predict_interval(table.to_numpy(), **options))
 
 

@@ -414,6 +414,11 @@ class TestSinglePrecision:
         np.testing.assert_allclose(found.coef, c, atol=1e-7 * np.abs(c).max())
         assert self.evaluated >= 2 * N  # one float32 solve alone has seven digits at best
 
+    def test_targets_far_from_zero(self, K, Y):
+        near, far = self.solve(K, Y, 0.1), self.solve(K, Y + 1e8, 0.1)
+        np.testing.assert_allclose(far.coef, near.coef, atol=1e-6)
+        np.testing.assert_allclose(far.intercept - 1e8, near.intercept, atol=1e-6)
+
     @pytest.mark.parametrize("alpha", [1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 0.0])
     @pytest.mark.parametrize("gamma", [0.5, 0.02, 0.005])
     def test_right_or_refused(self, gamma, alpha, Y):

@@ -7,7 +7,7 @@ import pytest
 
 from pinvlearn._core.threads import share_out
 from pinvlearn.features.radial import RADIAL
-from pinvlearn.readout import machines
+from pinvlearn.readout import kernel_factors, machines
 from pinvlearn.readout.machines import (
     DOUBLE,
     SINGLE,
@@ -45,6 +45,21 @@ def test_single_precision_keeps_within_its_bound(kernel, alpha):
     expected = across @ exact.coef + exact.intercept
     np.testing.assert_allclose(pairs.outputs((0.2,), machine), expected, atol=bound)
     np.testing.assert_allclose(machine.left_out, exact.left_out, atol=bound / min(alpha, 1.0))
+
+
+@pytest.mark.parametrize("few", [8, 1024], ids=["mixed", "single"])
+def test_the_mean_of_the_targets_costs_no_digits(few, monkeypatch):
+    """Single precision has none of what is left of targets that are some 1e7 times as large."""
+    monkeypatch.setattr(kernel_factors, "MANY", few)
+    rows = sample()
+    away = Sample(rows.Z, rows.Y + 1e8, rows.w)
+    dtype = SINGLE if few > len(rows) else DOUBLE
+    K = RADIAL["rbf"](rows.Z, rows.Z, 0.2).astype(dtype)
+    near, far = (solved(K.copy(), one, 0.1, 120) for one in (rows, away))
+    assert near.mixed == far.mixed == (dtype == DOUBLE)
+    np.testing.assert_allclose(far.left_out - 1e8, near.left_out, atol=1e-5)
+    np.testing.assert_allclose(far.intercept - 1e8, near.intercept, atol=1e-5)
+    np.testing.assert_allclose(far.coef, near.coef, atol=1e-5)
 
 
 def test_ridges_too_small_for_it_are_solved_in_double_precision():

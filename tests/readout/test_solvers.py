@@ -322,6 +322,18 @@ class TestRefinement:
         error = prediction_error(H, None, readout, coef, offset)
         assert error <= 10 * max(readout.error, TOLERANCE) * np.linalg.norm(targets(60))
 
+    def test_rows_left_out_by_a_shifted_factor_are_told_to_be_inexact(self):
+        """Beside the square of the constant the shift is no small part of the other column."""
+        x, Y = np.random.default_rng(0).standard_normal((2, 50))
+        problem = make_problem(np.stack([np.full(50, 1e6), x], axis=1), Y[:, None], score=MSE)
+        readout = solve(problem, s.Cholesky(), 1e-4)
+        z = x - x.mean()
+        free = 1.0 - 1.0 / 50 - z**2 / (z @ z + 1e-4)
+        exact = Y - (Y - Y.mean() - z * (z @ Y) / (z @ z + 1e-4)) / free
+        off = np.abs(readout.leave_one_out[:, 0] - exact)
+        assert off.max() > 1e-3
+        assert (off <= readout.leave_one_out_error[:, 0]).all()
+
 
 @pytest.mark.parametrize("name", s.SOLVERS)
 def test_solvers_are_frozen_and_compare_by_value(name):

@@ -69,19 +69,20 @@ def check_features(H: Any, n_rows: int, n_columns: int, given_as: str = "feature
     """
     if not (is_sparse(H) or is_device(H) or is_foreign(H)):
         H = np.asarray(H)
-        if H.dtype.kind not in "fiub":
-            try:
-                H = H.astype(np.float64)
-            except (TypeError, ValueError) as failure:
-                raise TypeError(
-                    f"the features are of type {H.dtype}; numbers are needed."
-                ) from failure
+    check_real(H, f"what {given_as}= gives")
+    if isinstance(H, np.ndarray) and H.dtype.kind not in "fiub":
+        try:
+            H = H.astype(np.float64)
+        except (TypeError, ValueError) as failure:
+            raise TypeError(f"the features are of type {H.dtype}; numbers are needed.") from failure
     if H.ndim != 2 or H.shape != (n_rows, n_columns or H.shape[1]):
         wanted = f"({n_rows}, {n_columns or 'any'})"
         raise ValueError(
             f"the features of {n_rows} rows have the shape {tuple(H.shape)}; {wanted} is needed: "
             f"{given_as}= must give a row for each row, and always as many columns."
         )
+    if not H.shape[1]:
+        raise ValueError(f"{given_as}= gives no columns for {n_rows} rows; at least one is needed.")
     return H
 
 

@@ -122,10 +122,10 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def check_alpha(alpha: Any, name: str = "alpha") -> float | Array | None:
     """None for "auto", a number, or an array of numbers to choose from."""
-    if isinstance(alpha, str):
-        if alpha == "auto":
-            return None
-        raise ValueError(f'{name}={alpha!r}: give "auto", a number of at least 0, or an array.')
+    if isinstance(alpha, str) and alpha == "auto":
+        return None
+    if np.ndim(alpha) == 0 and not is_number(alpha):
+        raise ValueError(f'{name}={alpha!r}: give "auto", a number of at least 0, or a 1-D array.')
     if np.ndim(alpha) == 0:
         return check_nonnegative(name, alpha)
     path = np.asarray(alpha)

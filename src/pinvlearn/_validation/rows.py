@@ -247,7 +247,12 @@ def check_weights(
     if X is not None:
         sample_weight = following(sample_weight, X)
     check_real(sample_weight, f"{where}sample_weight")
-    weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64, like=home(sample_weight))
+    except ValueError as failure:
+        raise ValueError(
+            f"{where}sample_weight must be a number for each row: {failure}."
+        ) from failure
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:

@@ -125,14 +125,21 @@ class BlockRows:
         rest = np.delete(np.arange(len(head)), some)
         return rows_of_block(head.part(rest), self.n_jobs), np.concatenate([some, rest])
 
-    def summary(self, change: Change | None = None) -> Gram:
-        """The sums over all rows, whose features are changed in place first.
+    def middle(self) -> Array | None:
+        """The mean of the first block's targets, where these are numbers, and on the host."""
+        head = next(iter(self.blocks()))
+        if head.on_device or self.schema.task != "targets":
+            return None
+        return np.average(head.T, axis=0, weights=head.weights)
+
+    def summary(self, change: Change | None = None, middle: Array | None = None) -> Gram:
+        """The sums over all rows, changed in place first, of targets about their `middle`.
 
         Those of a wide map are added to block by block, each by all threads: memory is one p × p
         array and a block, whatever the number of rows or threads.
         """
-        if change is not None:
-            return replace(self, blocks=lambda: self._changed(change)).summary()
+        if change is not None or middle is not None:
+            return replace(self, blocks=lambda: self._changed(change, middle)).summary()
         head = next(iter(self.blocks()))
         if head.wide:
             products = Products.in_place(self.blocks(), partial(in_threads, n_jobs=self.n_jobs))
@@ -154,10 +161,10 @@ class BlockRows:
         """Name the feature that is not finite."""
         raise_not_finite(block.part(rows) for block, rows in self._cuts())
 
-    def _changed(self, change: Change) -> Iterable[Block]:
-        """The blocks with a change of their features; those in memory stay a tuple."""
+    def _changed(self, change: Change | None, middle: Array | None) -> Iterable[Block]:
+        """The blocks with a change of their rows; those in memory stay a tuple."""
         blocks = self.blocks()
-        changed = (replace(block, change=change) for block in blocks)
+        changed = (replace(block, change=change, middle=middle) for block in blocks)
         return tuple(changed) if isinstance(blocks, tuple) else changed
 
     def _cuts(

@@ -117,6 +117,10 @@ ATTRIBUTES = """
     corrected_score_ : float
         The same corrected for the choice: rows are dealt into five folds, and each fold's rows,
         left out as ever, are judged at the ridge that the other folds' scores choose.
+    classes_ : array of shape (n_classes,)
+        The classes in order, or the numbers of the labels; of classifiers.
+    temperature_ : float
+        What outputs are divided by to make probabilities; of classifiers with `predict_proba`.
     decoding_ : str
         "argmax", "logistic", "features" or "inputs", see `decoding`; of classifiers.
     links_ : array of shape (n_targets, n_features)
@@ -131,10 +135,9 @@ ATTRIBUTES = """
         the largest a note in `report_` says so.
     rank_ : int
         Directions that took part.
-    sizes_, size_alphas_, size_scores_ : arrays of shape (n_sizes,), (n_alphas,) and \
-            (n_alphas, n_sizes)
+    sizes_, size_alphas_, size_scores_ : arrays
         Where a size or a rank was chosen by leave-one-out: those judged, at which ridges, and
-        their scores (larger is better); `SizePathDisplay` draws them.
+        their scores (larger is better), of shape (n_alphas, n_sizes); `SizePathDisplay` draws them.
     map_ : callable
         The drawn feature map.
     report_ : Report

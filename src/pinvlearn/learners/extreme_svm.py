@@ -35,7 +35,29 @@ class ExtremeSVMClassifier(ReadoutClassifier):
         Number of hidden units; None for the linear form, Eq. (1).
     {tail}
 
-    {attributes}
+    Attributes
+    ----------
+    coef_ : array of shape (n_targets, n_units + 1)
+        Weights of the units `map_` gives, the last being the offset r.
+    intercept_ : array of shape (n_targets,)
+        Zeros.
+    alpha_ : float
+        The ridge used.
+    alphas_, gcv_scores_ : arrays of shape (n_alphas,)
+        The ridges it was chosen from, and what generalised cross-validation says of each;
+        `best_score_` is that of `alpha_`.
+    classes_ : array of shape (n_classes,)
+        The classes in order, or the numbers of the labels.
+    rank_ : int
+        Directions that took part.
+    map_ : callable
+        The drawn feature map.
+    report_ : Report
+        What was done, why, how exactly, and how long it took.
+    summary_ : Gram or Triangle
+        Sums over the rows, to add to and take from.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     References
     ----------

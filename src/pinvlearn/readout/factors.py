@@ -297,8 +297,14 @@ class CholeskyFactor:
         return self._factored(alpha).L.T
 
     def error(self, alpha: float) -> float:
-        """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon)."""
-        return EPS * self.moments.magnitude / max(self._factored(alpha).smallest, 1e-300)
+        """Relative error before refinement: eps·magnitude / smallest eigenvalue (by pocon).
+
+        There is no bound where a shift has moved solutions and leverages too.
+        """
+        found = self._factored(alpha)
+        if found.shifted:
+            return np.inf
+        return EPS * self.moments.magnitude / max(found.smallest, 1e-300)
 
     def moved(self, coef: Array, alpha: float) -> float:
         """The same for coefficients that are known, which may keep out of small directions.

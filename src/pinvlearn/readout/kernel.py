@@ -411,9 +411,10 @@ def solve_single_precision(task: KernelTask) -> Readout:
     float64, at the same accuracy where cond(K + alpha) < 1e6.
     """
     Y, alpha = task.Y, float(np.asarray(task.alpha, dtype=np.float64).item())
+    middle = Y.mean(axis=0) * task.intercept  # corrections know no digits beside it
     # in units, powers of two, in which neither K nor Y leaves the range of float32
     unit = _unit(np.append(np.abs(task.K.diagonal()), alpha))
-    both = np.column_stack([Y, np.ones(len(Y))])
+    both = np.column_stack([Y - middle, np.ones(len(Y))])
     units = np.array([_unit(np.abs(column)) for column in both.T])
     both /= units
     A = task.whole(np.float32, unit).T  # symmetric, so this is Fortran order without a copy
@@ -440,11 +441,12 @@ def solve_single_precision(task: KernelTask) -> Readout:
             f"corrections stopped at {change:.2g}. Use a larger alpha or single_precision=False."
         )
     solved *= units / unit
-    weights, offset = bordered(solved[:, :-1], solved[:, -1], np.ones(len(Y)), Y, task.intercept)
+    ones = np.ones(len(Y))
+    weights, offset = bordered(solved[:, :-1], solved[:, -1], ones, Y - middle, task.intercept)
     error = change**2
     return Readout(
         coef=weights,
-        intercept=offset,
+        intercept=offset + middle,
         alpha=alpha,
         rank=len(Y),
         condition=float("nan"),

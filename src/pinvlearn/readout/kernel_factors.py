@@ -69,6 +69,18 @@ class KernelRows:
         return self.root[:, None] * self.Y
 
     @property
+    def middle(self) -> Array:
+        """The mean of Y, which is solved for apart; zeros without an intercept."""
+        w = np.square(self.root)
+        mean: Array = (w @ self.Y) / w.sum() * self.intercept
+        return mean
+
+    @property
+    def centred(self) -> Array:
+        """√w·(Y - middle): beside a mean that is large single precision has no digits of it."""
+        return self.root[:, None] * (self.Y - self.middle)
+
+    @property
     def unit(self) -> Array:
         """√w over its norm; zeros without an intercept."""
         return self.root / np.linalg.norm(self.root) * self.intercept
@@ -78,8 +90,7 @@ class KernelRows:
 
         To first order that is alpha(K + alpha)⁻¹ times the error times the weights.
         """
-        targets, unit = self.targets, self.unit
-        spread = norms_of(targets - np.outer(unit, unit @ targets))
+        spread = norms_of(self.centred)
         moved = noise * norms_of(weights)
         return float((moved / np.where(spread > 0.0, spread, 1.0)).max())
 
@@ -132,13 +143,13 @@ class Spectrum:
     def fits(self, alphas: Array) -> list[KernelFit]:
         """The fit for each alpha."""
         rows, duals, found = self.rows, self.duals, []
-        targets, size = rows.targets, float(np.linalg.norm(rows.root))
+        targets, size = rows.centred, float(np.linalg.norm(rows.root))
         for alpha, fit in zip(alphas, duals.fits(targets, alphas), strict=True):
             offset = (rows.unit @ targets - self.mean @ fit.weights) / size * rows.intercept
             error = rows.error(duals.noise, fit.weights)
             if alpha == 0.0:  # what is cut off turns by so much
                 error += duals.noise / duals.values[duals.values > duals.cut].min(initial=np.inf)
-            found.append(KernelFit(fit, offset, error))
+            found.append(KernelFit(fit, offset + rows.middle, error))
         return found
 
 
@@ -182,13 +193,13 @@ def by_cholesky(rows: KernelRows, alpha: float, left_out: int | None = None) -> 
     if not smallest > len(root) * noise:
         factor.give_back()
         return None
-    both = np.column_stack([rows.targets, root])
+    both = np.column_stack([rows.centred, root])
     solved = factor.solve(both)
     error = noise / smallest
     if error > TOLERANCE:
         solved, error = _refined(factor, both, solved)
     ones = solved[:, -1]
-    weights, offset = bordered(solved[:, :-1], ones, root, rows.targets, rows.intercept)
+    weights, offset = _bordered(rows, solved)
     error = max(error, rows.error(noise, weights))
     if left_out is not None:
         return KernelFit(_last(rows, factor, weights, ones, left_out), offset, error)
@@ -225,7 +236,7 @@ def by_mixed_cholesky(
 def _by_single_factor(rows: KernelRows, alpha: float, limit: float, first: int) -> KernelFit | None:
     factor = SingleFactor(rows.K, alpha)
     fit = _mixed(rows, alpha, factor, first) if factor.definite else None
-    largest = np.abs(rows.targets).max(axis=0)
+    largest = np.abs(rows.centred).max(axis=0)
     if fit is None or not (fit.dual.moved <= limit * largest).all():
         factor.give_back()
         return None
@@ -233,12 +244,12 @@ def _by_single_factor(rows: KernelRows, alpha: float, limit: float, first: int) 
 
 
 def _mixed(rows: KernelRows, alpha: float, factor: SingleFactor, first: int) -> KernelFit | None:
-    both, noise = np.column_stack([rows.targets, rows.root]), EPS * rows.size
+    both, noise = np.column_stack([rows.centred, rows.root]), EPS * rows.size
     solved, error = _refined(factor, both, factor.solve(both))
     if not error <= TOLERANCE:
         return None
     ones = solved[:, -1]
-    weights, offset = bordered(solved[:, :-1], ones, rows.root, rows.targets, rows.intercept)
+    weights, offset = _bordered(rows, solved)
     error = max(error, rows.error(noise, weights))
     freedom, share = _freedom(rows, factor, ones, first)
     columns, last = inverse_norms(factor, ones, share), weights[first:]
@@ -261,10 +272,10 @@ def by_single_cholesky(
     factor = ridge_factor(rows.K, alpha)
     if not factor.definite:
         return None
-    both = np.column_stack([rows.targets, rows.root])
+    both = np.column_stack([rows.centred, rows.root])
     solved = factor.solve(both.astype(np.float32)).astype(np.float64)
     ones = solved[:, -1]
-    weights, offset = bordered(solved[:, :-1], ones, rows.root, rows.targets, rows.intercept)
+    weights, offset = _bordered(rows, solved)
     error = rows.error(EPS_SINGLE * rows.size, weights)
     if not error <= limit:
         return None
@@ -301,6 +312,13 @@ def _refined(factor: RidgeFactor, both: Array, solved: Array) -> tuple[Array, fl
         if changes[-1] <= TOLERANCE or changes[-1] > 0.5 * changes[-2]:
             break
     return solved, changes[-1] * min(changes[-1] / changes[-2], 1.0)
+
+
+def _bordered(rows: KernelRows, solved: Array) -> tuple[Array, Array]:
+    """Weights and intercepts from the solutions for centred targets and √w."""
+    targets = rows.centred
+    found = bordered(solved[:, :-1], solved[:, -1], rows.root, targets, rows.intercept)
+    return found[0], found[1] + rows.middle
 
 
 def bordered(

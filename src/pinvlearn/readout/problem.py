@@ -77,8 +77,14 @@ class Rows(Protocol):
     def others(self, count: int) -> tuple[Rows, IntArray]:
         """All but those, where all are in memory, and the numbers of both, those first."""
 
-    def summary(self, change: Change | None = None) -> Gram:
-        """The sums over all of them, changed in place first, to be used up by the caller."""
+    def middle(self) -> Array | None:
+        """About the mean of their targets; None for classes, and on a device."""
+
+    def summary(self, change: Change | None = None, middle: Array | None = None) -> Gram:
+        """The sums over all of them, changed in place first, of targets about their middle.
+
+        They are to be used up by the caller.
+        """
 
     def raise_not_finite(self) -> None:
         """Name the feature that is not finite."""
@@ -159,6 +165,7 @@ class Problem:
     begun: Begun | None = field(default=None, init=False, repr=False)
     _folded: Gram | None = field(default=None, init=False, repr=False)
     _origin: Array | None = field(default=None, init=False, repr=False)
+    _middle: Array | None = field(default=None, init=False, repr=False)
     _moments: Moments | None = field(default=None, init=False, repr=False)
 
     @property
@@ -216,8 +223,9 @@ class Problem:
     def moments(self) -> Moments:
         """Centred second moments: of the summary, or folded over the rows once.
 
-        Rows are summed up about a point near their mean.  Rounding is in units of what is summed
-        up, and that is 5 to 30 times as much for kernels about zero [measured].
+        Rows are summed up about a point near their mean, and their targets about theirs.  Rounding
+        is in units of what is summed up, and that is 5 to 30 times as much for kernels about zero
+        [measured].
         """
         if self._moments is None:
             if self.summary is not None:
@@ -225,10 +233,13 @@ class Problem:
             else:
                 rows = self.rows_at_hand
                 self._origin = _near_mean(rows) if self.intercept else None
-                self._folded = rows.summary(_away_from(self._origin))
+                self._middle = rows.middle() if self.intercept else None
+                self._folded = rows.summary(_away_from(self._origin), self._middle)
                 self._moments = self._folded.moments(self.intercept, overwrite=True)
                 if self._origin is not None:
                     self._moments.H_mean = self._moments.H_mean + self._origin
+                if self._middle is not None:
+                    self._moments.Y_mean = self._moments.Y_mean + self._middle
         return self._moments
 
     @property
@@ -248,7 +259,7 @@ class Problem:
         """
         if self._folded is None or self._moments is None:
             return None
-        folded = self._folded.restored(self._moments, self._origin)
+        folded = self._folded.restored(self._moments, self._origin, self._middle)
         self._moments = self._folded = None
         return folded
 

@@ -40,7 +40,7 @@ class Block:
     """Rows X with target columns T and weights, the map they go through, and their schema.
 
     The rows are clean: whoever makes a block has checked them.  `change` is what `Products` does to
-    their features first.
+    their features first, and `middle` what it takes away from their targets.
     """
 
     map: Any
@@ -50,6 +50,7 @@ class Block:
     schema: Schema
     ranges: Ranges = ()
     change: Change | None = None
+    middle: Array | None = None
 
     @classmethod
     def coded(

@@ -237,7 +237,9 @@ class Gram:
         moments.magnitude = max(self.mass, moments.magnitude)
         return moments
 
-    def restored(self, moments: Moments, origin: Array | None = None) -> Gram:
+    def restored(
+        self, moments: Moments, origin: Array | None = None, middle: Array | None = None
+    ) -> Gram:
         """This summary again, after `moments` used its array up; so are the moments.
 
         Parameters
@@ -246,6 +248,8 @@ class Gram:
             What ``moments(overwrite=True)`` gave.
         origin : array of shape (p,) or None
             What had been subtracted from every row, and is added to `moments.H_mean` by now.
+        middle : array of shape (t,) or None
+            What had been subtracted from every target.
 
         Returns
         -------
@@ -255,6 +259,10 @@ class Gram:
         products = replace(self.products, HH=moments.uncentred())
         if origin is not None:
             products = replace(products, HT=products.HT + np.outer(origin, products.TT[0]))
+        if middle is not None:
+            about = np.eye(1 + len(middle))
+            about[0, 1:] = middle
+            products = products.combined(about)
         return replace(self, products=products, mass=max(self.mass, products.magnitude))
 
     def with_classes(self, classes: Any) -> Gram:

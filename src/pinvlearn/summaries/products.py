@@ -145,7 +145,8 @@ class Products:
         """The same from sparse features, all at once: they take less room than the products."""
         if not len(block):
             return cls.zeros(block.schema.n_columns, block.T.shape[1])
-        H, T = block.H, np.hstack([np.ones((len(block), 1)), block.T])
+        T = block.T if block.middle is None else block.T - block.middle
+        H, T = block.H, np.hstack([np.ones((len(block), 1)), T])
         if block.weights is not None:
             root = np.sqrt(block.weights)[:, None]
             H, T = H.multiply(root).tocsr(), T * root
@@ -332,7 +333,7 @@ def _fill(room: Array, block: Block, rows: slice) -> None:
         if part.change is not None:
             part.change(Z[:, :p])
     Z[:, p] = 1.0
-    Z[:, p + 1 :] = part.T
+    Z[:, p + 1 :] = part.T if part.middle is None else part.T - part.middle
     if part.weights is not None:
         Z *= np.sqrt(part.weights)[:, None]
 
