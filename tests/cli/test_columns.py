@@ -461,6 +461,15 @@ def test_a_sign_beside_numbers_is_said(frame, base) -> None:
         assert "Leave the sign out" in message
 
 
+def test_a_sign_beside_numbers_that_repeat_is_said(frame, base) -> None:
+    frame["share"] = [f"{value:.0f} %" for value in 10 * (base - base.min())]
+    frame["share"] = frame["share"].where(frame["share"].duplicated(keep=False), "7 %")
+    said = fit(frame).stderr
+    assert "column share holds numbers with '%', as '" in said
+    assert "and is taken as categories for that. Leave the sign out" in said
+    assert "sign" not in fit(frame, "--categorical", "share").stderr
+
+
 def test_numbers_as_categories(frame) -> None:
     frame["size"] = np.where(frame["kind"] == "high", 2, 7)
     frame.loc[3, "size"] = np.nan

@@ -128,7 +128,7 @@ def arrange(
         elif pd.api.types.is_numeric_dtype(frame[name]):
             if kind.word == "id":
                 looks[name] = kind.why
-        elif kind.word in ("number", "integer", "id", "text"):
+        elif kind.word in ("number", "integer", "id", "text") or kind.remedy:
             unique = frame[name].nunique() * 2 > frame[name].count() >= FEW_ROWS
             if kind.remedy:
                 _speak_of_spoilt(str(name), kind, unique, note)

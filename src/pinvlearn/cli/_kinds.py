@@ -113,17 +113,17 @@ def _kind_of_spoilt(
 ) -> Kind | None:
     """Numbers written in another way, or among few texts, or among many that are one and the same.
 
-    The last may be a category, if few levels repeat.
+    The last may be a category, if few levels repeat; shares and amounts that repeat are one, too.
     """
     mark = "," if decimal == "." else "."
     grouped = re.compile(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?")
     pointed = re.compile(rf"[-+]?\d*\{mark}\d+(?:[eE][-+]?\d+)?")
     sign = _SIGN.search(others[0])
-    if sign is not None and levels.word == "text":
+    if sign is not None:
         bare = [cell.replace(sign[0], "").replace(" ", "") for cell in others]
         if all(is_number(cell, decimal) or grouped.fullmatch(cell) for cell in bare):
             why = f"numbers with {sign[0]!r}, as {others[0]!r}"
-            return Kind("text", why, remedy="Leave the sign out, and marks of thousands")
+            return Kind(levels.word, why, remedy="Leave the sign out, and marks of thousands")
     if levels.word == "text" and all(_SPACED.fullmatch(cell) for cell in others):
         why = f"numbers with thousands set apart, as {others[0]!r}"
         return Kind("text", why, remedy="Write them in one")

@@ -89,7 +89,7 @@ def _numbers(frame: pd.DataFrame, where: Source, note: Note) -> Any:
     others = [c for c in frame.columns if c not in numbers]
     for column in others:
         kind = kind_of_column(column, frame[column], where.reading.decimal)
-        if kind.remedy:
+        if kind.remedy and kind.word == "text":
             raise UserError(f"column {column!r} of {name} holds {kind.why}. {kind.remedy}.")
     if not numbers:
         raise UserError(f"{name} has no column of numbers; it holds {listed(others)}.")
