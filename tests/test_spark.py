@@ -42,7 +42,8 @@ def _within():
 
 def table(**changed):
     columns = {name: X[:, j] for j, name in enumerate(NAMES)}
-    columns |= {"y": Y, "w": W, "block": BLOCK, "row": ROW, "square": X[:, 1] ** 2}
+    columns |= {"y": Y, "w": W, "block": BLOCK, "row": ROW}
+    columns |= {"square": X[:, 1] ** 2, "size": np.abs(X[:, 0])}
     return pa.table(columns | changed)
 
 
@@ -133,8 +134,8 @@ def test_a_column_of_arrays(frame):
         (RBFNetworkRegressor(12, alpha=1e-3, random_state=0), "square", X[:, 1] ** 2),
         (
             RBFNetworkRegressor(12, alpha=1e-3, random_state=0),
-            ["square", "a"],
-            np.column_stack([X[:, 1] ** 2, X[:, 0]]),
+            ["square", "size"],
+            np.column_stack([X[:, 1] ** 2, np.abs(X[:, 0])]),
         ),
     ],
 )
