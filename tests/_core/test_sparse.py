@@ -5,7 +5,19 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from pinvlearn import Energy, FastPCA, FastTruncatedSVD, hub_spoke, svd
+from pinvlearn import (
+    ELMRegressor,
+    Energy,
+    ExtremeSVMClassifier,
+    FastPCA,
+    FastPIClassifier,
+    FastTruncatedSVD,
+    KernelELMRegressor,
+    PinvRegressor,
+    RBFNetworkRegressor,
+    hub_spoke,
+    svd,
+)
 from pinvlearn._core.arrays import squared_norm
 from pinvlearn._core.products import sparse_times
 from pinvlearn._core.sparse import check_sparse, csr_from_parts, merged, sparse_fault
@@ -91,6 +103,35 @@ def test_entries_that_repeat_a_place_are_one(repeated) -> None:
         np.testing.assert_allclose(*shares, rtol=1e-10)
     for part, before in zip((A.data, A.indices, A.indptr), parts, strict=True):
         assert np.array_equal(part, before)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        FastPCA(2),
+        FastTruncatedSVD(2),
+        PinvRegressor(),
+        PinvRegressor(alpha=1.0, loo_scoring=None),
+        RBFNetworkRegressor(8, random_state=0),
+        KernelELMRegressor(random_state=0),
+        ELMRegressor(8, random_state=0),
+        ExtremeSVMClassifier(8, random_state=0),
+        FastPIClassifier(),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_parts_that_may_not_be_written_to_are_only_read(repeated, learner) -> None:
+    """As they come from memory maps; SciPy merges and sorts entries in their place."""
+    A, once = repeated
+    for part in (A.data, A.indices, A.indptr):
+        part.flags.writeable = False
+    y = np.arange(40) % 2
+    found, expected = (clone(learner).fit(X, y) for X in (A, once))
+    of = (lambda m: m.predict) if hasattr(found, "predict") else (lambda m: m.transform)
+    np.testing.assert_allclose(of(found)(A), of(expected)(once), atol=1e-8)
+    if hasattr(found, "fit_blocks"):
+        found = clone(learner).fit_blocks([(A, y)] if hasattr(found, "predict") else [A])
+        np.testing.assert_allclose(of(found)(A), of(expected)(once), atol=1e-8)
 
 
 def test_truth_values_that_repeat_a_place_are_true() -> None:

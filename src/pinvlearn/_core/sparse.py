@@ -60,6 +60,15 @@ def merged(A: Any) -> Any:
     return A
 
 
+def own_csr(A: Any) -> Any:
+    """A sparse matrix as a CSR array with one entry at each place, whose parts nobody moves.
+
+    Sums of SciPy, from 1.18 on, merge and sort the entries of other matrices in their place, which
+    may be the caller's, and fail where that is read-only.
+    """
+    return merged(scipy.sparse.csr_array(A))
+
+
 def csr_from_parts(parts: Mapping[str, Any], prefix: str) -> Any:
     """The CSR array of floats whose parts are called ``<prefix>_data`` and so on.
 

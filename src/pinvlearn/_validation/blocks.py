@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d
 
 from pinvlearn._core.arrays import Array, Matrix, is_sparse, to_dense
 from pinvlearn._core.device import check_room, device_name, home, is_device
-from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.sparse import check_sparse, own_csr
 from pinvlearn._core.transfer import device_like, sent
 from pinvlearn._validation.homes import following
 from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real
@@ -50,6 +50,7 @@ def check_block(
         ensure_min_samples=0,
         ensure_min_features=0,
     )
+    X = own_csr(X) if is_sparse(X) else X
     if device is not None:
         X, y, sample_weight = _sent_rows(X, y, sample_weight, device)
     y = check_block_targets(following(y, X), schema, where)

@@ -10,7 +10,7 @@ import scipy.sparse.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, max_abs, to_dense
 from pinvlearn._core.device import is_device, is_foreign, on_device, to_host
-from pinvlearn._core.sparse import check_sparse, merged
+from pinvlearn._core.sparse import check_sparse, own_csr
 from pinvlearn._validation.magnitudes import check_finite, check_real
 
 TRIAL = 2.0**-20
@@ -32,7 +32,7 @@ def check_matrix(A: Any, name: str = "A") -> Matrix:
         )
     check_sparse(A, name)
     if is_sparse(A):
-        A = merged(scipy.sparse.csr_array(A))
+        A = own_csr(A)
         entries = A.data
     else:
         if hasattr(A, "toarray"):
@@ -81,6 +81,7 @@ def check_features(H: Any, n_rows: int, n_columns: int, given_as: str = "feature
             f"the features of {n_rows} rows have the shape {tuple(H.shape)}; {wanted} is needed: "
             f"{given_as}= must give a row for each row, and always as many columns."
         )
+    H = own_csr(H) if is_sparse(H) else H
     if not H.shape[1]:
         raise ValueError(f"{given_as}= gives no columns for {n_rows} rows; at least one is needed.")
     return H

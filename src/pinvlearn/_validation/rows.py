@@ -6,7 +6,6 @@ import numbers
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,7 +20,7 @@ from pinvlearn._core.device import (
     on_device,
     to_host,
 )
-from pinvlearn._core.sparse import check_sparse
+from pinvlearn._core.sparse import check_sparse, own_csr
 from pinvlearn._validation.homes import check_library, check_on_host, following, taken_as_is
 from pinvlearn._validation.magnitudes import check_finite, check_magnitude, check_real, unmasked
 from pinvlearn._validation.matrices import checked_elsewhere, real
@@ -179,11 +178,12 @@ def check_rows(
             ensure_min_samples=least,
             reset=reset,
         )
+    X = own_csr(X) if is_sparse(X) else X
     if finite and not tags.allow_nan:
         check_finite(X, getattr(estimator, "feature_names_in_", None))
     if finite and bounded:
         check_magnitude(X, part=True)
-    return scipy.sparse.csr_array(X) if is_sparse(X) else X
+    return X
 
 
 def check_rows_and_targets(
@@ -204,8 +204,9 @@ def check_rows_and_targets(
         multi_output=True,
         ensure_all_finite=False,
     )
+    X = own_csr(X) if is_sparse(X) else X
     check_finite(X, getattr(estimator, "feature_names_in_", None))
-    return scipy.sparse.csr_array(X) if is_sparse(X) else X, y
+    return X, y
 
 
 def _rows_and_targets_elsewhere(estimator: Any, X: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
