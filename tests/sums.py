@@ -46,6 +46,8 @@ def second_moments(summary):
     if isinstance(summary, Triangle):
         return summary.R.T @ summary.R
     p = summary.products
+    if summary.middle is not None:
+        p = p.shifted(-summary.middle)
     HH = np.tril(p.HH) + np.tril(p.HH, -1).T
     return np.block(
         [

@@ -165,7 +165,6 @@ class Problem:
     begun: Begun | None = field(default=None, init=False, repr=False)
     _folded: Gram | None = field(default=None, init=False, repr=False)
     _origin: Array | None = field(default=None, init=False, repr=False)
-    _middle: Array | None = field(default=None, init=False, repr=False)
     _moments: Moments | None = field(default=None, init=False, repr=False)
 
     @property
@@ -233,13 +232,11 @@ class Problem:
             else:
                 rows = self.rows_at_hand
                 self._origin = _near_mean(rows) if self.intercept else None
-                self._middle = rows.middle() if self.intercept else None
-                self._folded = rows.summary(_away_from(self._origin), self._middle)
+                middle = rows.middle() if self.intercept else None
+                self._folded = rows.summary(_away_from(self._origin), middle)
                 self._moments = self._folded.moments(self.intercept, overwrite=True)
                 if self._origin is not None:
                     self._moments.H_mean = self._moments.H_mean + self._origin
-                if self._middle is not None:
-                    self._moments.Y_mean = self._moments.Y_mean + self._middle
         return self._moments
 
     @property
@@ -259,7 +256,7 @@ class Problem:
         """
         if self._folded is None or self._moments is None:
             return None
-        folded = self._folded.restored(self._moments, self._origin, self._middle)
+        folded = self._folded.restored(self._moments, self._origin)
         self._moments = self._folded = None
         return folded
 
