@@ -313,3 +313,16 @@ def test_weights_that_are_no_numbers_are_named():
     X, Y, _ = drawn(20, 3)
     with pytest.raises(ValueError, match="sample_weight must be a number for each row: could not"):
         pl.PinvRegressor().fit(X, Y, sample_weight="balanced")
+
+
+@pytest.mark.parametrize("away", [1e4, 3e4])
+def test_refining_takes_no_digits_of_targets_far_from_zero(away):
+    """Residuals of targets as they are end at 1e10·eps; the factor itself has more digits."""
+    X, Y, _ = drawn(8, 2)
+    X, Y = X + away, Y + 1e10
+    model = pl.PinvRegressor(alpha=0.0, solver="cholesky").fit_blocks(
+        [(X[:5], Y[:5]), (X[5:], Y[5:])]
+    )
+    assert "refined on the rows" in " ".join(model.report_.notes)
+    coef = np.linalg.lstsq(X - X.mean(axis=0), Y - Y.mean(axis=0))[0]
+    np.testing.assert_allclose(model.coef_, coef.T, atol=1e-9 * np.abs(coef).max())
