@@ -44,7 +44,8 @@ def summary_of(
 def second_moments(summary):
     """ZᵀZ for Z = [1, H, T], whichever summary it is."""
     if isinstance(summary, Triangle):
-        return summary.R.T @ summary.R
+        R = summary._widened(summary.schema, None)
+        return R.T @ R
     p = summary.products
     if summary.middle is not None:
         p = p.shifted(-summary.middle)

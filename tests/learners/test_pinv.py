@@ -266,7 +266,7 @@ def test_targets_far_from_zero_keep_their_digits(n, alpha, away, mean):
     np.testing.assert_allclose(raw.HT[:, 1:], (X.T * w) @ Y, rtol=1e-11)
 
 
-@pytest.mark.parametrize("solver", ["auto", "gram", "cholesky"])
+@pytest.mark.parametrize("solver", ["auto", "gram", "cholesky", "qr"])
 @pytest.mark.parametrize(("away", "mean"), [(1e3, 1e10), (2e3, 1e6), (0.0, 1e12)])
 def test_targets_far_from_zero_keep_their_digits_in_pieces(solver, away, mean):
     """Also where pieces lie apart, are merged, forgotten, decayed or of no weight."""
@@ -293,8 +293,9 @@ def test_targets_far_from_zero_keep_their_digits_in_pieces(solver, away, mean):
             clone(new).fit_blocks(iter(blocks)),
             pieces,
             halves[0].merge(halves[1]),
-            moved.forget(X[:50], Y[:50] + 7.0),
         ]
+        if solver != "qr":  # an R factor forgets nothing
+            found.append(moved.forget(X[:50], Y[:50] + 7.0))
     for model in found:
         np.testing.assert_allclose(model.coef_, coef.T, atol=1e-6 * np.abs(coef).max())
         np.testing.assert_allclose(model.summary_.target_totals, w @ Y, rtol=1e-13)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -289,8 +290,9 @@ class Problem:
         """R, QᵀY and the means, from the summary's R factor or by another pass over its rows."""
         if isinstance(self.summary, Triangle):
             return self.summary.signed(self.intercept)
-        R = self.rows_at_hand.fold(r_factor, stacked)
-        return parted(R, self.shape[1], self.intercept)
+        middle = self.summary.middle if self.summary is not None and self.intercept else None
+        R = self.rows_at_hand.fold(partial(r_factor, middle=middle), stacked)
+        return parted(R, self.shape[1], self.intercept, middle)
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
         """H, Y and weights of all pieces together; H is sparse if any of its pieces is.

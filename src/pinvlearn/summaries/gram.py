@@ -136,7 +136,7 @@ class Gram:
         same_kind(self, other)
         schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
-        middle = _mean_of_both(self, other)
+        middle = mean_of_both(self, other)
         mine, theirs = self._widened(schema, middle), other._widened(schema, middle)
         mine = mine.added(theirs) if overwrite else mine + theirs
         return Gram(
@@ -414,7 +414,7 @@ def check_other_rows(one: Any, two: Any) -> None:
             )
 
 
-def _mean_of_both(one: Gram, two: Gram) -> Array | None:
+def mean_of_both(one: Any, two: Any) -> Array | None:
     """About the mean of the targets of two summaries; that of one, where the other has no rows."""
     if one.middle is None and two.middle is None:
         return None
