@@ -44,8 +44,11 @@ def summary_of(
 def second_moments(summary):
     """ZᵀZ for Z = [1, H, T], whichever summary it is."""
     if isinstance(summary, Triangle):
-        return summary.R.T @ summary.R
+        R = summary._widened(summary.schema, None)
+        return R.T @ R
     p = summary.products
+    if summary.middle is not None:
+        p = p.shifted(-summary.middle)
     HH = np.tril(p.HH) + np.tril(p.HH, -1).T
     return np.block(
         [

@@ -398,6 +398,14 @@ class TestTemperatureOfTheLatestBlock:
         assert model.predict_proba(X).shape == (N, 7)
         assert 0.5 < model.temperature_ / seen.temperature_ < 2.0
 
+    def test_rows_of_one_class_alone_before_tell_nothing(self):
+        """They are predicted right by whatever knows no other, and the scale was a fifth."""
+        one = CLASSES < 1
+        model = clone(self.MODEL).partial_fit(X[one], CLASSES[one], classes=np.unique(CLASSES))
+        model.partial_fit(X, CLASSES)
+        assert not hasattr(model, "predict_proba")
+        assert hasattr(model.partial_fit(X[:50], CLASSES[:50]), "predict_proba")
+
     def test_nothing_is_kept_that_nobody_wants(self):
         quiet = clone(self.MODEL).set_params(loo_scoring=None)
         for model, y in ((quiet, CLASSES), (PinvRegressor(alpha=1.0), TARGETS)):

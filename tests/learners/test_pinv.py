@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 
@@ -261,7 +262,45 @@ def test_targets_far_from_zero_keep_their_digits(n, alpha, away, mean):
     coef = np.linalg.lstsq(stacked, np.vstack([root * T, np.zeros((3, Y.shape[1]))]))[0]
     np.testing.assert_allclose(model.coef_, coef.T, atol=1e-7 * np.abs(coef).max())
     np.testing.assert_allclose(model.summary_.target_totals, w @ Y, rtol=1e-14)
-    np.testing.assert_allclose(model.summary_.products.HT[:, 1:], (X.T * w) @ Y, rtol=1e-11)
+    raw = model.summary_.products.shifted(-model.summary_.middle)
+    np.testing.assert_allclose(raw.HT[:, 1:], (X.T * w) @ Y, rtol=1e-11)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "cholesky", "qr"])
+@pytest.mark.parametrize(("away", "mean"), [(1e3, 1e10), (2e3, 1e6), (0.0, 1e12)])
+def test_targets_far_from_zero_keep_their_digits_in_pieces(solver, away, mean):
+    """Also where pieces lie apart, are merged, forgotten, decayed or of no weight."""
+    X, Y, w = drawn(240, 3)
+    X, Y = X + away, Y + mean + np.repeat([0.0, 3.0, -5.0, 10.0], 60)[:, None]
+    w[:60] = 0.0
+    Z, T = X - np.average(X, 0, w), Y - np.average(Y, 0, w)
+    root = np.sqrt(w)[:, None]
+    stacked = np.vstack([root * Z, np.sqrt(1e-3) * np.eye(3)])
+    coef = np.linalg.lstsq(stacked, np.vstack([root * T, np.zeros((3, Y.shape[1]))]))[0]
+    cuts = [slice(first, first + 60) for first in range(0, 240, 60)]
+    blocks = [(X[rows], Y[rows], w[rows]) for rows in cuts]
+    new = pl.PinvRegressor(alpha=1e-3, solver=solver)
+    with warnings.catch_warnings(action="ignore"):
+        pieces, halves = clone(new), [clone(new), clone(new)]
+        for i, (rows, targets, weights) in enumerate(blocks):
+            pieces.partial_fit(rows, targets, sample_weight=weights)
+            halves[i // 2].partial_fit(rows, targets, sample_weight=weights)
+        moved = clone(new).partial_fit(X[:50], Y[:50] + 7.0)
+        for rows, targets, weights in blocks:
+            moved.partial_fit(rows, targets, sample_weight=weights)
+        found = [
+            clone(new).fit_blocks(blocks),
+            clone(new).fit_blocks(iter(blocks)),
+            pieces,
+            halves[0].merge(halves[1]),
+        ]
+        if solver != "qr":  # an R factor forgets nothing
+            found.append(moved.forget(X[:50], Y[:50] + 7.0))
+    for model in found:
+        np.testing.assert_allclose(model.coef_, coef.T, atol=1e-6 * np.abs(coef).max())
+        np.testing.assert_allclose(model.summary_.target_totals, w @ Y, rtol=1e-13)
+    constant = clone(new).fit_blocks([(X[:60], Y[:60] * 0.0 + mean), (X[60:], Y[60:] * 0.0 + mean)])
+    np.testing.assert_allclose(constant.predict(X), mean, rtol=1e-15)
 
 
 @pytest.mark.parametrize("alpha", [None, True, "1", np.array(3.0)], ids=repr)
@@ -275,3 +314,16 @@ def test_weights_that_are_no_numbers_are_named():
     X, Y, _ = drawn(20, 3)
     with pytest.raises(ValueError, match="sample_weight must be a number for each row: could not"):
         pl.PinvRegressor().fit(X, Y, sample_weight="balanced")
+
+
+@pytest.mark.parametrize("away", [1e4, 3e4])
+def test_refining_takes_no_digits_of_targets_far_from_zero(away):
+    """Residuals of targets as they are end at 1e10·eps; the factor itself has more digits."""
+    X, Y, _ = drawn(8, 2)
+    X, Y = X + away, Y + 1e10
+    model = pl.PinvRegressor(alpha=0.0, solver="cholesky").fit_blocks(
+        [(X[:5], Y[:5]), (X[5:], Y[5:])]
+    )
+    assert "refined on the rows" in " ".join(model.report_.notes)
+    coef = np.linalg.lstsq(X - X.mean(axis=0), Y - Y.mean(axis=0))[0]
+    np.testing.assert_allclose(model.coef_, coef.T, atol=1e-9 * np.abs(coef).max())

@@ -454,10 +454,9 @@ def test_the_sums_of_a_fit_are_raw_again_when_they_are_kept():
     problem = make_problem(H, Y)
     solve(problem, s.Cholesky(), 1.0)
     kept, raw = problem.take_folded(), make_problem(H, Y).rows.summary()
+    found = kept.products.shifted(-kept.middle)
     for name in ("HT", "TT"):
-        np.testing.assert_allclose(
-            getattr(kept.products, name), getattr(raw.products, name), rtol=1e-13
-        )
+        np.testing.assert_allclose(getattr(found, name), getattr(raw.products, name), rtol=1e-13)
     np.testing.assert_allclose(np.tril(kept.products.HH), np.tril(raw.products.HH), rtol=1e-13)
     assert kept.mass == pytest.approx(raw.mass)
 

@@ -127,10 +127,7 @@ class BlockRows:
 
     def middle(self) -> Array | None:
         """The mean of the first block's targets, where these are numbers, and on the host."""
-        head = next(iter(self.blocks()))
-        if head.on_device or self.schema.task != "targets":
-            return None
-        return np.average(head.T, axis=0, weights=head.weights)
+        return next(iter(self.blocks())).target_mean
 
     def summary(self, change: Change | None = None, middle: Array | None = None) -> Gram:
         """The sums over all rows, changed in place first, of targets about their `middle`.
@@ -139,7 +136,8 @@ class BlockRows:
         array and a block, whatever the number of rows or threads.
         """
         if change is not None or middle is not None:
-            return replace(self, blocks=lambda: self._changed(change, middle)).summary()
+            changed = replace(self, blocks=lambda: self._changed(change, middle))
+            return replace(changed.summary(), middle=middle)
         head = next(iter(self.blocks()))
         if head.wide:
             products = Products.in_place(self.blocks(), partial(in_threads, n_jobs=self.n_jobs))

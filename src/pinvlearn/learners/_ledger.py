@@ -179,14 +179,16 @@ class Latest:
     def of(cls, before: Summary, block: Block, schema: Schema) -> Latest | None:
         """Of at most `MOST_TESTED` rows, which are copied; None where there is nothing to test.
 
-        Rows without weight, or of classes that were not there before, tell nothing.
+        Rows without weight, or of classes that were not there before, tell nothing; no row does
+        where there was one class, which is then all that is ever said.
         """
         T = block.T @ np.eye(schema.n_targets)[block.schema.columns_in(schema)]
         before = with_classes(before, schema.classes)
         every = np.ones(len(T), dtype=bool, like=home(T))
         tells = every if block.weights is None else block.weights > 0.0
         if schema.task == "classes":
-            tells = tells & (T @ before.target_totals > 0.0)
+            totals = before.target_totals
+            tells = tells & (T @ totals > 0.0) & bool(np.count_nonzero(totals > 0.0) > 1)
         rows = np.flatnonzero(tells)[:: -(-len(T) // MOST_TESTED) or 1]
         if not before.total > 0.0 or not len(rows):
             return None
@@ -321,7 +323,8 @@ def has_probabilities(estimator: Any) -> bool:
             raise
         raise AttributeError(
             f"{reason} After partial_fit probabilities are there from the second block on: their "
-            "scale is fitted to the block that came last, as it was predicted before it was added."
+            "scale is fitted to the block that came last, as it was predicted before it was added, "
+            "if two classes were known by then and it has rows of these."
         ) from None
 
 

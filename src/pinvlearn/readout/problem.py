@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -165,7 +166,6 @@ class Problem:
     begun: Begun | None = field(default=None, init=False, repr=False)
     _folded: Gram | None = field(default=None, init=False, repr=False)
     _origin: Array | None = field(default=None, init=False, repr=False)
-    _middle: Array | None = field(default=None, init=False, repr=False)
     _moments: Moments | None = field(default=None, init=False, repr=False)
 
     @property
@@ -233,13 +233,11 @@ class Problem:
             else:
                 rows = self.rows_at_hand
                 self._origin = _near_mean(rows) if self.intercept else None
-                self._middle = rows.middle() if self.intercept else None
-                self._folded = rows.summary(_away_from(self._origin), self._middle)
+                middle = rows.middle() if self.intercept else None
+                self._folded = rows.summary(_away_from(self._origin), middle)
                 self._moments = self._folded.moments(self.intercept, overwrite=True)
                 if self._origin is not None:
                     self._moments.H_mean = self._moments.H_mean + self._origin
-                if self._middle is not None:
-                    self._moments.Y_mean = self._moments.Y_mean + self._middle
         return self._moments
 
     @property
@@ -259,7 +257,7 @@ class Problem:
         """
         if self._folded is None or self._moments is None:
             return None
-        folded = self._folded.restored(self._moments, self._origin, self._middle)
+        folded = self._folded.restored(self._moments, self._origin)
         self._moments = self._folded = None
         return folded
 
@@ -292,8 +290,9 @@ class Problem:
         """R, QᵀY and the means, from the summary's R factor or by another pass over its rows."""
         if isinstance(self.summary, Triangle):
             return self.summary.signed(self.intercept)
-        R = self.rows_at_hand.fold(r_factor, stacked)
-        return parted(R, self.shape[1], self.intercept)
+        middle = self.summary.middle if self.summary is not None and self.intercept else None
+        R = self.rows_at_hand.fold(partial(r_factor, middle=middle), stacked)
+        return parted(R, self.shape[1], self.intercept, middle)
 
     def stacked(self) -> tuple[Matrix, Array, Array | None]:
         """H, Y and weights of all pieces together; H is sparse if any of its pieces is.

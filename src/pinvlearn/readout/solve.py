@@ -526,7 +526,7 @@ def refined(
     changes: list[float] = []
     contraction = min(error, 1.0)
     while not changes or (len(changes) < MAX_REFINEMENTS and error > TOLERANCE):
-        remainder = _gradient(problem.rows, coef, center.offset(coef), center.H_mean)
+        remainder = _gradient(problem.rows, coef, center.Y_mean, center.H_mean)
         remainder -= alpha * (coef if metric is None else metric(coef))
         step = factor.solve(remainder, alpha)
         length = float(np.sum(step * remainder))
@@ -545,11 +545,12 @@ def refined(
     return Refined(coef, max(changes[0], missing), max(error, missing), notes)
 
 
-def _gradient(rows: Rows, coef: Array, offset: Array, mean: Array) -> Array:
-    """Zᵀ(Y - ZB), folded over the pieces."""
+def _gradient(rows: Rows, coef: Array, middle: Array, mean: Array) -> Array:
+    """Zᵀ(Y - ZB), folded over the pieces; Y's mean is taken away first, with no digit lost."""
+    level = mean @ coef
 
     def of_piece(H: Matrix, Y: Array, weights: Array | None) -> Array:
-        residual = Y - times(H, coef) - offset
+        residual = (Y - middle) - (times(H, coef) - level)
         if weights is not None:
             residual *= weights[:, None]
         return times(H.T, residual) - np.outer(mean, residual.sum(axis=0))

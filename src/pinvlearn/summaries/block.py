@@ -88,6 +88,13 @@ class Block:
         return self.map(self.X)
 
     @property
+    def target_mean(self) -> Array | None:
+        """That of targets which are numbers, on the host; None where no row counts."""
+        if self.on_device or self.schema.task != "targets" or not self.n_weighted:
+            return None
+        return np.average(self.T, axis=0, weights=self.weights)
+
+    @property
     def Y(self) -> Array:
         """Targets as they are fitted: ±1 for classes and labels."""
         return self.schema.signed(self.T)

@@ -60,6 +60,9 @@ class Gram:
         Sources of which all blocks were taken away again.
     decayed : bool
         Whether weights were multiplied since rows were counted.
+    middle : array of shape (t,) or None
+        What was taken away from every target before it was summed up, about their mean: beside
+        one that is large, sums have no digits of what is left.  None for 0.
 
     References
     ----------
@@ -86,6 +89,7 @@ class Gram:
     mass: float = 0.0
     forgotten: tuple[str, ...] = ()
     decayed: bool = False
+    middle: Array | None = None
 
     offers = "sums"
 
@@ -103,11 +107,13 @@ class Gram:
         Gram
             Their sums; a row that is not finite is named in an error.
         """
-        products = Products.of(block)
+        middle = block.target_mean
+        products = Products.of(replace(block, middle=middle))
         if not products.finite:
             raise_not_finite(block.pieces())
         rows = float(len(block)), float(block.n_weighted)
-        return cls(products, block.schema, block.ranges, *rows, products.magnitude)
+        mass = products.magnitude
+        return cls(products, block.schema, block.ranges, *rows, mass, middle=middle)
 
     def __add__(self, other: Any) -> Gram:
         return self.merged(other)
@@ -130,7 +136,8 @@ class Gram:
         same_kind(self, other)
         schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
-        mine, theirs = self._widened(schema), other._widened(schema)
+        middle = mean_of_both(self, other)
+        mine, theirs = self._widened(schema, middle), other._widened(schema, middle)
         mine = mine.added(theirs) if overwrite else mine + theirs
         return Gram(
             mine,
@@ -141,6 +148,7 @@ class Gram:
             self.mass + other.mass,
             _gone([*self.forgotten, *other.forgotten], blocks),
             self.decayed or other.decayed,
+            middle,
         )
 
     def __sub__(self, other: Any) -> Gram:
@@ -153,11 +161,12 @@ class Gram:
         schema = self.schema.united(other.schema)
         blocks = remove_ranges(self.blocks, other.blocks)
         forgotten = _gone([*self.forgotten, *sources_of(other.blocks)], blocks)
-        products = self._widened(schema) - other._widened(schema)
+        before = self._widened(schema, self.middle)
+        products = before - other._widened(schema, self.middle)
         n_rows, n_weighted = self._counts_without(other)
         mass = self.mass + other.mass
         rounding = 10.0**-DIGITS_REFUSED * mass / max(self.products.magnitude, 1e-300)
-        if n_rows < 0.0 or not products.possible(rounding, self._widened(schema)):
+        if n_rows < 0.0 or not products.possible(rounding, before):
             raise ValueError(
                 "these rows cannot be forgotten: they are not among those that were added, or not "
                 "as they are given here. Give rows, targets and weights as they were then."
@@ -179,7 +188,8 @@ class Gram:
                 UserWarning,
                 stacklevel=2,
             )
-        return Gram(products, schema, blocks, n_rows, n_weighted, mass, forgotten, self.decayed)
+        counted = n_rows, n_weighted, mass, forgotten, self.decayed, self.middle
+        return Gram(products, schema, blocks, *counted)
 
     def _counts_without(self, other: Gram) -> tuple[float, float]:
         """Rows that are left, and those of positive weight.
@@ -211,7 +221,8 @@ class Gram:
     @property
     def target_totals(self) -> Array:
         """Weighted sum of each target column."""
-        return self.products.TT[0, 1:]
+        totals = self.products.TT[0, 1:]
+        return totals if self.middle is None else totals + self.total * self.middle
 
     def moments(self, intercept: bool, *, overwrite: bool = False) -> Moments:
         """What the normal equations need, with ±1 targets; errors are in units of all mass.
@@ -231,15 +242,17 @@ class Gram:
         products = self.products
         if self.schema.task != "targets":
             products = products.combined(self.schema.signs)
+        elif self.middle is not None and not intercept:
+            products = products.shifted(-self.middle)
         moments = products.moments(intercept, overwrite=overwrite)
         if intercept and self.n_weighted == 1.0 and not self.decayed:
             moments.clear()  # one row is its mean, and what is left is rounding
         moments.magnitude = max(self.mass, moments.magnitude)
+        if self.middle is not None and intercept:
+            moments.Y_mean = moments.Y_mean + self.middle
         return moments
 
-    def restored(
-        self, moments: Moments, origin: Array | None = None, middle: Array | None = None
-    ) -> Gram:
+    def restored(self, moments: Moments, origin: Array | None = None) -> Gram:
         """This summary again, after `moments` used its array up; so are the moments.
 
         Parameters
@@ -248,8 +261,6 @@ class Gram:
             What ``moments(overwrite=True)`` gave.
         origin : array of shape (p,) or None
             What had been subtracted from every row, and is added to `moments.H_mean` by now.
-        middle : array of shape (t,) or None
-            What had been subtracted from every target.
 
         Returns
         -------
@@ -259,10 +270,6 @@ class Gram:
         products = replace(self.products, HH=moments.uncentred())
         if origin is not None:
             products = replace(products, HT=products.HT + np.outer(origin, products.TT[0]))
-        if middle is not None:
-            about = np.eye(1 + len(middle))
-            about[0, 1:] = middle
-            products = products.combined(about)
         return replace(self, products=products, mass=max(self.mass, products.magnitude))
 
     def with_classes(self, classes: Any) -> Gram:
@@ -279,12 +286,17 @@ class Gram:
             With a column for each of them.
         """
         schema = self.schema.with_classes(classes)
-        return replace(self, schema=schema, products=self._widened(schema))
+        return replace(self, schema=schema, products=self._widened(schema, self.middle))
 
-    def _widened(self, schema: Schema) -> Products:
-        if schema.n_targets == self.schema.n_targets:
-            return self.products
-        return self.products.widened(self.schema.columns_in(schema), schema.n_targets)
+    def _widened(self, schema: Schema, middle: Array | None) -> Products:
+        """The products for all targets of a schema, about a `middle`."""
+        products = self.products
+        if schema.n_targets != self.schema.n_targets:
+            products = products.widened(self.schema.columns_in(schema), schema.n_targets)
+        if middle is self.middle:
+            return products
+        there, here = (0.0 if own is None else own for own in (middle, self.middle))
+        return products.shifted(np.asarray(there - here))
 
     def arrays(self) -> dict[str, Array]:
         """What a file holds of it.
@@ -292,10 +304,12 @@ class Gram:
         Returns
         -------
         dict of str to array
-            HH, HT and TT of `products`; of HH what is below the diagonal, the rest means nothing.
+            HH, HT and TT of `products`, of HH what is below the diagonal, the rest means nothing;
+            and the `middle`, where there is one.
         """
         HH, HT = to_host(self.products.HH), to_host(self.products.HT)
-        return {"HH": np.tril(HH), "HT": HT, "TT": self.products.TT}
+        middle = {} if self.middle is None else {"middle": self.middle}
+        return {"HH": np.tril(HH), "HT": HT, "TT": self.products.TT} | middle
 
     def counted(self) -> dict[str, Any]:
         """What else a file holds: of which rows it is.
@@ -337,6 +351,7 @@ class Gram:
             float(counted["mass"]),
             tuple(map(str, counted["forgotten"])),
             bool(counted["decayed"]),
+            arrays.get("middle"),
         )
 
     def check(self) -> None:
@@ -346,6 +361,8 @@ class Gram:
         shapes = {"HH": (p, p), "HT": (p, 1 + t), "TT": (1 + t, 1 + t)}
         for name, shape in shapes.items():
             check_numbers(name, getattr(self.products, name), shape)
+        if self.middle is not None:
+            check_numbers("middle", self.middle, (t,))
         check_counted(self.blocks, self.n_rows, self.n_weighted, self.mass)
         TT = self.products.TT
         rounding = 1e-6 * max(self.mass, float(np.abs(np.diagonal(TT)).sum()))
@@ -389,11 +406,23 @@ def check_other_rows(one: Any, two: Any) -> None:
     named = bool(one.blocks and two.blocks)
     if not named and type(one) is type(two) and one.n_rows == two.n_rows > 0.0:
         mine, theirs = one.arrays(), two.arrays()
-        if one is two or all(np.array_equal(mine[name], theirs[name]) for name in mine):
+        same = mine.keys() == theirs.keys()
+        if one is two or (same and all(np.array_equal(mine[name], theirs[name]) for name in mine)):
             raise ValueError(
                 "both hold the same sums, bit for bit, so they are of the same rows, which would "
                 "be counted twice. Leave one out; to count rows twice, multiply their summary by 2."
             )
+
+
+def mean_of_both(one: Any, two: Any) -> Array | None:
+    """About the mean of the targets of two summaries; that of one, where the other has no rows."""
+    if one.middle is None and two.middle is None:
+        return None
+    if not (one.total > 0.0 and two.total > 0.0):
+        return one.middle if one.total > 0.0 else two.middle
+    total = one.total + two.total
+    middle: Array = one.target_totals / total + two.target_totals / total
+    return middle
 
 
 def _gone(sources: list[str], blocks: Ranges) -> tuple[str, ...]:

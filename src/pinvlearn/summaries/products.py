@@ -229,6 +229,23 @@ class Products:
         """
         return Products(self.HH, self.HT @ M, M.T @ self.TT @ M)
 
+    def shifted(self, middle: Array) -> Products:
+        """The products for targets from which something is taken away.
+
+        Parameters
+        ----------
+        middle : array of shape (t,)
+            That much from each target of every row.
+
+        Returns
+        -------
+        Products
+            With the same HH.
+        """
+        about = np.eye(1 + len(middle))
+        about[0, 1:] = -middle
+        return self.combined(about)
+
     def widened(self, columns: IntArray, t: int) -> Products:
         """The products for more targets, of which the new ones are zero.
 

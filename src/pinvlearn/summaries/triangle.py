@@ -14,7 +14,7 @@ from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import triangle_of
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.gram import same_kind, united
+from pinvlearn.summaries.gram import mean_of_both, same_kind, united
 from pinvlearn.summaries.schema import (
     Ranges,
     Schema,
@@ -46,6 +46,8 @@ class Triangle:
         Rows counted, the decayed ones in part.
     n_weighted : float
         Those of positive weight, which generalised cross-validation counts.
+    middle : array of shape (t,) or None
+        What was taken away from every target, as `Gram` does; it is in the first row of R alone.
 
     See Also
     --------
@@ -57,6 +59,7 @@ class Triangle:
     blocks: Ranges = ()
     n_rows: float = 0.0
     n_weighted: float = 0.0
+    middle: Array | None = None
 
     offers = "triangle"
 
@@ -76,15 +79,16 @@ class Triangle:
         """
         width = 1 + block.schema.n_columns + block.schema.n_targets
         R: Array = np.zeros((width, width), like=home(block.X))
+        middle = block.target_mean
         for piece in block.pieces(2 * MIN_BLOCK_ROWS):  # few merges, of which each costs p³
             with np.errstate(over="ignore", invalid="ignore"):
-                Z = _weighted(piece.H, piece.T, piece.weights)
+                Z = _weighted(piece.H, piece.T, piece.weights, middle)
                 finite = np.isfinite(Z.sum())
             if not finite:
                 raise_not_finite(block.pieces())
             R = stacked(R, square_r(Z))
         rows = float(len(block)), float(block.n_weighted)
-        return cls(R, block.schema, block.ranges, *rows)
+        return cls(R, block.schema, block.ranges, *rows, middle)
 
     def __add__(self, other: Any) -> Triangle:
         return self.merged(other)
@@ -107,9 +111,10 @@ class Triangle:
         same_kind(self, other)
         schema = united(self, other)
         blocks = add_ranges(self.blocks, other.blocks)
-        R = stacked(self._widened(schema), other._widened(schema))
+        middle = mean_of_both(self, other)
+        R = stacked(self._widened(schema, middle), other._widened(schema, middle))
         n_rows, n_weighted = self.n_rows + other.n_rows, self.n_weighted + other.n_weighted
-        return Triangle(R, schema, blocks, n_rows, n_weighted)
+        return Triangle(R, schema, blocks, n_rows, n_weighted, middle)
 
     def __sub__(self, other: Any) -> NoReturn:
         raise ValueError(
@@ -140,10 +145,11 @@ class Triangle:
         first : array of shape (1 + p + t,)
             √Σw·[1, mean of Z, mean of Y].
         """
-        p = self.schema.n_columns
-        head = np.delete(np.arange(len(self.R)), np.arange(1, 1 + p))
-        targets = self.R[:, head] @ self.schema.signs[:, 1:]
-        return parted(np.hstack([self.R[:, : 1 + p], targets]), p, intercept)
+        p, middle = self.schema.n_columns, self.middle if intercept else None
+        R = self._widened(self.schema, middle)
+        head = np.delete(np.arange(len(R)), np.arange(1, 1 + p))
+        targets = R[:, head] @ self.schema.signs[:, 1:]
+        return parted(np.hstack([R[:, : 1 + p], targets]), p, intercept, middle)
 
     def with_classes(self, classes: Any) -> Triangle:
         """The same rows, with further classes as columns of zeros.
@@ -159,11 +165,17 @@ class Triangle:
             With a column for each of them.
         """
         schema = self.schema.with_classes(classes)
-        return replace(self, schema=schema, R=self._widened(schema))
+        return replace(self, schema=schema, R=self._widened(schema, self.middle))
 
-    def _widened(self, schema: Schema) -> Array:
+    def _widened(self, schema: Schema, middle: Array | None) -> Array:
+        """R for all targets of a schema, about a `middle`."""
         if schema.n_targets == self.schema.n_targets:
-            return self.R
+            if middle is self.middle:
+                return self.R
+            there, here = (0.0 if own is None else own for own in (middle, self.middle))
+            R = self.R.copy()
+            R[0, 1 + schema.n_columns :] -= R[0, 0] * (there - here)
+            return R
         first = 1 + schema.n_columns
         width = first + schema.n_targets
         columns = np.r_[np.arange(first), first + self.schema.columns_in(schema)]
@@ -177,9 +189,10 @@ class Triangle:
         Returns
         -------
         dict of str to array
-            R alone.
+            R, and the `middle`, where there is one.
         """
-        return {"R": to_host(self.R)}
+        middle = {} if self.middle is None else {"middle": self.middle}
+        return {"R": to_host(self.R)} | middle
 
     def counted(self) -> dict[str, Any]:
         """What else a file holds: of which rows it is.
@@ -210,13 +223,16 @@ class Triangle:
             The one that was written.
         """
         rows = float(counted["n_rows"]), float(counted["n_weighted"])
-        return cls(arrays["R"], schema, ranges_from(counted["blocks"]), *rows)
+        blocks = ranges_from(counted["blocks"])
+        return cls(arrays["R"], schema, blocks, *rows, arrays.get("middle"))
 
     def check(self) -> None:
         """Raise ValueError if no rows could have given these numbers; p² operations."""
         self.schema.check()
         width = 1 + self.schema.n_columns + self.schema.n_targets
         check_numbers("R", self.R, (width, width))
+        if self.middle is not None:
+            check_numbers("middle", self.middle, (self.schema.n_targets,))
         check_counted(self.blocks, self.n_rows, self.n_weighted, self.mass)
         if np.tril(self.R, -1).any():
             raise ValueError("R is not an upper triangle")
@@ -230,7 +246,7 @@ class Triangle:
     def target_totals(self) -> Array:
         """Weighted sum of each target column."""
         totals: Array = self.R[0, 0] * self.R[0, 1 + self.schema.n_columns :]
-        return totals
+        return totals if self.middle is None else totals + self.total * self.middle
 
     @property
     def mass(self) -> float:
@@ -265,9 +281,9 @@ class Triangle:
         return read_summary(path, {"Triangle": cls})
 
 
-def r_factor(H: Matrix, Y: Array, weights: Array | None) -> Array:
-    """R of weighted rows √w·[1, H, Y], square."""
-    return square_r(_weighted(H, Y, weights))
+def r_factor(H: Matrix, Y: Array, weights: Array | None, middle: Array | None = None) -> Array:
+    """R of weighted rows √w·[1, H, Y - middle], square."""
+    return square_r(_weighted(H, Y, weights, middle))
 
 
 def square_r(Z: Array) -> Array:
@@ -275,17 +291,22 @@ def square_r(Z: Array) -> Array:
     return _square(triangle_of(Z))
 
 
-def parted(R: Array, p: int, intercept: bool) -> tuple[Array, Array, Array]:
+def parted(
+    R: Array, p: int, intercept: bool, middle: Array | None = None
+) -> tuple[Array, Array, Array]:
     """The R factor of Z with QᵀY, centred if there is an intercept, and the first row of R.
 
-    R is used up.
+    R is used up.  Of targets about a middle the first row is what it would be without.
     """
     first = R[0].copy()
+    if middle is not None:
+        first[1 + p :] += first[0] * middle
     R = R[1:, 1:] if intercept else triangle_of(R[:, 1:])
     return R[:, :p], R[:, p:], first
 
 
-def _weighted(H: Matrix, T: Array, weights: Array | None) -> Array:
+def _weighted(H: Matrix, T: Array, weights: Array | None, middle: Array | None) -> Array:
+    T = T if middle is None else T - middle
     Z: Array = np.hstack([np.ones((len(T), 1), like=home(T)), to_dense(H), T])
     if weights is not None:
         Z *= np.sqrt(weights)[:, None]
