@@ -76,6 +76,14 @@ def test_numbers_beyond_those_seen():
     assert_agrees(scored(graph, feeds(far))["variable"], model.transform(far))
 
 
+def test_ranks_between_the_smallest_numbers():
+    p_values = pd.DataFrame({"p": 10.0 ** -np.random.default_rng(0).uniform(0.0, 330.0, 100)})
+    model = pl.TabularInputs().fit(p_values)
+    graph = pl.to_onnx(model)
+    for rows in (p_values, pd.DataFrame({"p": [0.0, 3e-318, 1e-310, 1e300]})):
+        assert_agrees(scored(graph, feeds(rows))["variable"], model.transform(rows))
+
+
 def test_numbers_and_truth_values_that_are_levels():
     train = table()[["count", "pair", "flag"]]
     train["code"] = np.where(train["count"] == 1, np.nan, train["count"] % 4)

@@ -191,6 +191,27 @@ def test_numbers_at_the_ends_of_floating_point_stay_finite(extreme):
         assert np.isfinite(made(prepared(column), column)).all()
 
 
+def test_ranks_between_the_smallest_numbers_are_interpolated():
+    """p-values: the slope between two of them is infinite."""
+    small = 1e-316 * np.arange(1.0, 5.0)
+    ready = prepared(numbers(*small, 0.2, 0.5, 1.0), copies="rank")
+    given, new = (made(ready, numbers(*x))[:, 0] for x in (small, small[:-1] + 0.5e-316))
+    np.testing.assert_allclose(new, 0.5 * (given[1:] + given[:-1]), rtol=1e-6)
+    assert made(ready, numbers(1e300))[0] == made(ready, numbers(1.0))[0]
+
+
+@pytest.mark.parametrize("unit", [1e-305, 1e-12, 1.0, 1e12, 1e300])
+def test_ranks_have_the_bits_of_plain_interpolation(unit, rng):
+    column = numbers(*(unit * rng.standard_normal(60)))
+    (ready,) = prepared(column, copies="rank").columns
+    new = 3.0 * unit * rng.standard_normal(500)
+    mean, deviation = ready.ranked
+    plain = (np.interp(new, ready.knots, ready.ranks) - mean) / deviation
+    found = np.empty((500, 1))
+    ready.fill(found, numbers(*new))
+    np.testing.assert_array_equal(found[:, 0], plain)
+
+
 def test_blocks_give_what_the_whole_table_gives():
     rng = np.random.default_rng(3)
     column = numbers(*rng.integers(0, 50, 200).astype(float))

@@ -637,6 +637,16 @@ def test_mistakes(ridge_of_two):
     np.testing.assert_array_equal(model.predict(X), before)
 
 
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_ridges_that_are_lost_beside_rows_that_repeat(ridge_of_two, rounds):
+    """What to do is said in words of feature machines, which have no solver."""
+    X, y = (np.repeat(part[:20], 3, axis=0) for part in ridge_of_two)
+    model = FeatureMachineRegressor(alpha=1e-15, max_rounds=rounds, random_state=0)
+    why = "lost in the rounding.*larger alpha" if rounds else "larger alpha.* n_kernels of feature"
+    with pytest.raises(np.linalg.LinAlgError, match=f"alpha=1e-15.*{why}"):
+        model.fit(X, y + np.arange(60.0))
+
+
 def test_targets_far_from_zero_are_predicted_as_those_near_it():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((160, 2))

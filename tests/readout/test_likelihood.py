@@ -74,3 +74,17 @@ def test_classes_that_are_told_apart_have_a_maximum_too():
     downhill = centred((likely.T - P) @ likely.H.T) - likely.penalty(W)
     # what is left would gain EXACT² a row, by a curvature of at most 40² a row
     assert np.linalg.norm(downhill) < EXACT * 400 * 40.0
+
+
+@pytest.mark.parametrize("few", [1, 2, 3])
+def test_a_few_rows_far_from_many_that_are_alike(few):
+    """They are soon surer than their targets, where Newton's steps are a million times too long."""
+    rng = np.random.default_rng(1)
+    y = np.full((900, 1), -1.0)
+    y[rng.choice(900, few, replace=False)] = 1.0
+    F = both(y + 1e-6 * rng.exponential(size=y.shape))
+    of_all = Likelihood.of((F - F.mean(axis=0)) / F.std(), both(y), np.ones(900), 1.0, around=True)
+    W = of_all.solved(EXACT)
+    _, P = of_all.at(W)
+    downhill = centred((of_all.T - P) @ of_all.H.T) - of_all.penalty(W)
+    assert np.abs(downhill).max() < 1e-3

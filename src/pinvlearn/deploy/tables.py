@@ -88,8 +88,9 @@ def _rank(nodes: Nodes, column: PreparedNumbers, x: str) -> str:
     left = nodes.add("ReduceSum", reached, nodes.constant(np.array([1])), keepdims=1)
     start = nodes.add("Gather", nodes.constant(knots[:-1]), left)
     low = nodes.add("Gather", nodes.constant(ranks[:-1]), left)
-    slope = nodes.add("Gather", nodes.constant(np.diff(ranks) / np.diff(knots)), left)
-    return nodes.add("Add", nodes.add("Mul", slope, nodes.add("Sub", x, start)), low)
+    gap, rise = (nodes.add("Gather", nodes.constant(np.diff(of)), left) for of in (knots, ranks))
+    share = nodes.add("Div", nodes.add("Sub", x, start), gap)  # a slope may be infinite
+    return nodes.add("Add", nodes.add("Mul", share, rise), low)
 
 
 def _levels(nodes: Nodes, column: PreparedLevels, x: str, texts: bool) -> str:

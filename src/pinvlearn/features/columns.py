@@ -30,6 +30,9 @@ FAR, TAIL = 1e8, 0.05
 """Values end so many quartile distances from the median, and beyond the training rows by as much as
 this share of them spans at either end: a slip of the pen is not alone, nor infinite."""
 
+LARGE = 900
+"""The power of two to which small knots are brought for interpolation between them."""
+
 NOTHING = "nothing"
 """The kind of a column of which no value has been seen: it may turn out to be of any."""
 
@@ -238,7 +241,7 @@ class PreparedNumbers:
             parts.append((bent(known, self.middle, self.scale, self.ends) - mean) / deviation)
         if self.ranked is not None:
             mean, deviation = self.ranked
-            parts.append((np.interp(known, self.knots, self.ranks) - mean) / deviation)
+            parts.append((_ranked(known, self.knots, self.ranks) - mean) / deviation)
         if self.indicator:
             parts.append(np.where(gaps, 1.0, -1.0))
         for at, part in enumerate(parts):
@@ -506,6 +509,18 @@ def _prepared_numbers(
         _mean_and_deviation(ranks, sketch) if both or copies == "rank" else None,
         indicator,
     )
+
+
+def _ranked(values: Array, knots: Array, ranks: Array) -> Array:
+    """Ranks of values by interpolation, in a power of two as unit, which changes no bit.
+
+    Between knots that are near the smallest numbers, as p-values are, slopes would be infinite.
+    """
+    _, exponent = math.frexp(max(abs(float(knots[0])), abs(float(knots[-1]))))
+    power = max(LARGE - exponent, 0)
+    with np.errstate(over="ignore"):  # beyond the last knot, where ranks do not rise
+        found: Array = np.interp(np.ldexp(values, power), np.ldexp(knots, power), ranks)
+    return found
 
 
 def _half_range(sketch: QuantileSketch) -> float:

@@ -332,7 +332,8 @@ def _refusal(alphas: Array, error: float) -> str:
     return (
         f"{which} beyond the digits of the kernel matrix: its rounding may move the outputs by "
         f"{error:.2g} of the targets' spread, and {LIMIT:g} is allowed. Use a larger alpha, or "
-        'solver="rpcholesky", whose features lose fewer digits.'
+        'fewer centres, whose features lose fewer digits: solver="rpcholesky" of kernel machines, '
+        "n_kernels of feature machines."
     )
 
 

@@ -13,7 +13,10 @@ from pinvlearn._core.threads import share_out
 from pinvlearn.readout.losses import effective_rows, smoothing_of
 from pinvlearn.readout.scoring import FOLDS
 
-MOST_STEPS, MOST_PRODUCTS = 50, 200
+MOST_STEPS, MOST_PRODUCTS, MOST_HALVINGS = 50, 200, 60
+"""Newton's steps, products for each of them, and halvings of a step: where the rows of a small
+class are surer than their targets it is millions of times too long."""
+
 EXACT, CLOSE = 1e-9, 1e-4
 """Decrements, for each row, of the last of Newton's steps: what is left is about their square.  So
 the first is about the relative error of what is found; the second is to begin with."""
@@ -165,11 +168,13 @@ class Likelihood:
             with np.errstate(over="ignore", invalid="ignore"):  # beyond single precision it ends
                 step = _conjugate(curved, inverses, downhill, enough)
             before, decrement = length, float(np.vdot(step, downhill))
-            for size in np.logspace(0.0, -20.0, 21, base=2.0):
-                there, P = self.at(W + size * step)
+            for size in np.logspace(0.0, -MOST_HALVINGS, MOST_HALVINGS + 1, base=2.0):
+                there, P_there = self.at(W + size * step)
                 if there <= loss - 1e-4 * size * decrement + 1e-13 * abs(loss):
                     break
-            W, loss = W + size * step, there
+            else:  # no part of the step leads down
+                break
+            W, P, loss = W + size * step, P_there, there
             if not decrement > tol * n:
                 break
         return W

@@ -149,7 +149,11 @@ def solved(
     elif fit is None:
         fit = by_cholesky(rows, alpha, left_out)
     if fit is None:
-        raise np.linalg.LinAlgError(f"K + {alpha:.3g} is singular to rounding.")
+        raise np.linalg.LinAlgError(
+            f"alpha={alpha:.3g}, for weights of mean 1, is lost in the rounding of the kernel "
+            f"matrix of {len(root)} rows, some of which repeat or are nearly alike. Use a larger "
+            "alpha."
+        )
     predictions: Array = np.empty(0)
     if left_out:
         errors, freedom = (of[-left_out:] for of in (fit.dual.numerator, fit.dual.freedom))
