@@ -93,6 +93,34 @@ def test_the_same_kind_is_written_over() -> None:
     ok(*COMMANDS["impute"][0], "--out", "empty.csv")
 
 
+@pytest.mark.parametrize(
+    ("args", "small"),
+    [
+        (COMMANDS["predict"][0], "out.csv"),
+        (COMMANDS["predict"][0], "out.tsv"),
+        (COMMANDS["predict"][0], "out.parquet"),
+        (COMMANDS["impute"][0], "out.csv"),
+        (("impute", "gaps.parquet"), "out.csv"),
+        (COMMANDS["impute"][0], "out.parquet"),
+        (("impute", "gaps.parquet"), "out.parquet"),
+        (COMMANDS["svd"][0], "out.npz"),
+        (COMMANDS["update"][0], "out.npz"),
+        (("merge", "sums.npz", "SUMS2.NPZ"), "out.npz"),
+        (("report", "model.skops", "data.csv"), "out.html"),
+    ],
+)
+def test_capital_letters_in_an_ending_change_nothing(args, small) -> None:
+    ok("update", "model.skops", "data.csv", "--out", "SUMS2.NPZ", "-q")
+    pd.read_csv("data.csv").mask(lambda frame: frame < -1.0).to_parquet("gaps.parquet")
+    large = small.upper()
+    ok(*args, "--out", small)
+    ok(*args, "--out", large)
+    assert kind_of_file(Path(large)) == kind_of_file(Path(small))
+    if small.endswith((".csv", ".tsv", ".parquet")):
+        assert Path(large).read_bytes() == Path(small).read_bytes()
+    assert not [path for path in Path().iterdir() if "draft" in path.name]
+
+
 @pytest.mark.parametrize("name", ["m.npz", "m.csv", "m.PARQUET"])
 def test_a_model_is_not_called_like_sums_or_a_table(name, csv) -> None:
     message = fails(2, "fit", csv, "--target", "kind", *SMALL, "--updatable", "--out", name)

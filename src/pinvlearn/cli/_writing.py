@@ -71,9 +71,10 @@ def file_or_stdout(out: Path | None) -> Path | None:
 
 def check_named_output(out: Path, inputs: Iterable[Path], kinds: Mapping[str, str]) -> None:
     """The same for a table or a picture, whose ending tells its kind."""
-    if out.suffix not in kinds:
+    ending = out.suffix.lower()
+    if ending not in kinds:
         raise UserError(f"{out} must end in one of {', '.join(kinds)}.", USAGE)
-    check_output(out, inputs, kinds[out.suffix])
+    check_output(out, inputs, kinds[ending])
 
 
 def check_same_model(out: Path, learner: str, *, force: bool) -> None:
