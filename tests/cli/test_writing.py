@@ -1,5 +1,6 @@
 """What commands refuse to write over."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,33 @@ COMMANDS = {
 def test_an_input_is_never_written_over(name) -> None:
     args, given = COMMANDS[name]
     assert "which is read too and would be lost" in unchanged(*args, "--out", given)
+
+
+@pytest.mark.parametrize(
+    ("args", "option"),
+    [
+        *((args, "--out") for args, _ in COMMANDS.values()),
+        (("report", "model.skops", "data.csv"), "--out"),
+        (("compare", "data.csv", "--target", "y"), "--plot"),
+        (("fit", "data.csv", *SMALL, "--out", "new.skops"), "--report"),
+    ],
+)
+def test_a_folder_that_is_closed_is_told_before_any_work(args, option, monkeypatch) -> None:
+    # Root may write where others may not, so the folder is only said to be closed.
+    Path("closed").mkdir()
+    closed, ending = Path("closed").resolve(), {"--plot": ".png", "--report": ".html"}.get(option)
+    ending = ending or {"report": ".html", "svd": ".npz"}.get(args[0], "")
+    ending = ending or (".csv" if args[0] in ("predict", "impute") else ".skops")
+    Path(f"link{ending}").symlink_to(closed / f"out{ending}")
+    allowed = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: Path(path) != closed and allowed(path, mode)
+    )
+    assert f"nothing can be written into the folder {closed}" in fails(
+        2, *args, option, f"closed/out{ending}"
+    )
+    assert f"so link{ending} cannot" in fails(2, *args, option, f"link{ending}")
+    assert not Path("new.skops").exists()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
