@@ -108,6 +108,12 @@ def test_a_model_that_never_has_probabilities_is_not_said_to_have_lost_them(tabl
     assert fails(2, "predict", "model.skops", "all.csv", "--proba").endswith("has none.")
 
 
+def test_what_is_no_model_is_not_asked_to_be_removed(table) -> None:
+    write(table, "all.csv")
+    write(table, "called.skops")
+    assert "not a model file of pinvlearn" in fails(1, "update", "called.skops", "all.csv")
+
+
 @pytest.mark.sweep
 def test_a_new_class(table) -> None:
     old, new = table[table["kind"] != "setosa"], table[table["kind"] == "setosa"]

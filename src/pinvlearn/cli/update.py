@@ -60,13 +60,13 @@ def update(
     from pinvlearn.persistence import load, write_model
 
     out = out or model
-    check_output(out, [data], SUMS if out.suffix.lower() == ".npz" else MODEL)
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
+    known = load(model)  # what is no model is told as such, and not as what must not be lost
+    check_output(out, [data], SUMS if out.suffix.lower() == ".npz" else MODEL)
     if forget and out.suffix.lower() == ".npz":
         raise UserError("--forget changes a model; --out must not end in .npz.", USAGE)
     output = Output(as_json=as_json, quiet=quiet)
-    known = load(model)
     reading = _model.reading_for(known, as_read(encoding, decimal, missing))
     if _completion.is_completion(known):
         _completion.check_update(target, forget, out)
