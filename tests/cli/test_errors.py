@@ -1,5 +1,6 @@
 """Mistakes of ours, interrupts and missing packages end in one line, not in a traceback."""
 
+import errno
 import sys
 from pathlib import Path
 
@@ -27,6 +28,27 @@ def test_interrupt(csv, monkeypatch) -> None:
     assert result.exit_code == 130
     assert "interrupted" in result.stderr
     assert not Path("model.skops").exists()
+
+
+def test_an_interrupt_while_the_page_is_made_does_not_deny_the_model(csv, monkeypatch) -> None:
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pinvlearn.report.write.write_report", interrupted)
+    result = run("fit", csv, "--target", "kind", *SMALL, "--report", "page.html")
+    assert result.exit_code == 130
+    assert "no file was left half written" in result.stderr
+    assert pinvlearn.load("model.skops").predict is not None
+    assert not Path("page.html").exists()
+
+
+def test_a_full_disk(csv, monkeypatch) -> None:
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert "no space is left to write to" in fails(1, "fit", csv, "--target", "kind", *SMALL)
+    assert list(Path().iterdir()) == [csv]
 
 
 def test_missing_extra(monkeypatch, csv) -> None:

@@ -106,6 +106,8 @@ def test_what_has_no_page_is_said(csv, model, table):
     other.to_csv("other.csv", index=False)
     said = fails(1, "report", model, "other.csv", "--target", "kind")
     assert "the class 'strange', which the model has not learned; it knows high, low" in said
+    table[:1].to_csv("one.csv", index=False)
+    assert "a report needs at least 2 rows, and there is 1." in fails(1, "report", model, "one.csv")
     pinvlearn.save(pinvlearn.FastPCA(1).fit(np.eye(3)), "pca.skops")
     assert "holds a transformer" in fails(1, "report", "pca.skops", csv)
 

@@ -86,6 +86,34 @@ def test_single_rows_and_what_is_said(table) -> None:
     ok("predict", "m.skops", "row.csv")
 
 
+@pytest.mark.parametrize(
+    ("target", "asked"), [("kind", ("--proba",)), ("petal width (cm)", ("--interval", 0.9))]
+)
+def test_what_an_update_takes_from_a_model_is_said(target, asked, table) -> None:
+    options = ("--target", target, "--size", 20, "--alpha", 0.01, "--task")
+    task = "classification" if target == "kind" else "regression"
+    write(table[:60], "first.csv")
+    write(table[60:], "more.csv")
+    ok("fit", "first.csv", *options, task, "--updatable", "-q")
+    ok("predict", "model.skops", "more.csv", *asked)
+    ok("update", "model.skops", "more.csv", "--target", target)
+    message = fails(2, "predict", "model.skops", "more.csv", *asked)
+    assert "rests on rows left out, which `pinvlearn fit` has, and which `update`" in message
+    assert message.endswith("Fit all rows at once.")
+
+
+def test_a_model_that_never_has_probabilities_is_not_said_to_have_lost_them(table) -> None:
+    write(table, "all.csv")
+    ok("fit", "all.csv", *FIT, "--model", "extreme-svm")
+    assert fails(2, "predict", "model.skops", "all.csv", "--proba").endswith("has none.")
+
+
+def test_what_is_no_model_is_not_asked_to_be_removed(table) -> None:
+    write(table, "all.csv")
+    write(table, "called.skops")
+    assert "not a model file of pinvlearn" in fails(1, "update", "called.skops", "all.csv")
+
+
 @pytest.mark.sweep
 def test_a_new_class(table) -> None:
     old, new = table[table["kind"] != "setosa"], table[table["kind"] == "setosa"]

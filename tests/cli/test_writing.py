@@ -1,5 +1,6 @@
 """What commands refuse to write over."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -48,6 +49,33 @@ def test_an_input_is_never_written_over(name) -> None:
     assert "which is read too and would be lost" in unchanged(*args, "--out", given)
 
 
+@pytest.mark.parametrize(
+    ("args", "option"),
+    [
+        *((args, "--out") for args, _ in COMMANDS.values()),
+        (("report", "model.skops", "data.csv"), "--out"),
+        (("compare", "data.csv", "--target", "y"), "--plot"),
+        (("fit", "data.csv", *SMALL, "--out", "new.skops"), "--report"),
+    ],
+)
+def test_a_folder_that_is_closed_is_told_before_any_work(args, option, monkeypatch) -> None:
+    # Root may write where others may not, so the folder is only said to be closed.
+    Path("closed").mkdir()
+    closed, ending = Path("closed").resolve(), {"--plot": ".png", "--report": ".html"}.get(option)
+    ending = ending or {"report": ".html", "svd": ".npz"}.get(args[0], "")
+    ending = ending or (".csv" if args[0] in ("predict", "impute") else ".skops")
+    Path(f"link{ending}").symlink_to(closed / f"out{ending}")
+    allowed = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: Path(path) != closed and allowed(path, mode)
+    )
+    assert f"nothing can be written into the folder {closed}" in fails(
+        2, *args, option, f"closed/out{ending}"
+    )
+    assert f"so link{ending} cannot" in fails(2, *args, option, f"link{ending}")
+    assert not Path("new.skops").exists()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
 def test_nor_through_a_link(name, link) -> None:
@@ -91,6 +119,34 @@ def test_the_same_kind_is_written_over() -> None:
         ok(*args, "--out", out)
     Path("empty.csv").touch()
     ok(*COMMANDS["impute"][0], "--out", "empty.csv")
+
+
+@pytest.mark.parametrize(
+    ("args", "small"),
+    [
+        (COMMANDS["predict"][0], "out.csv"),
+        (COMMANDS["predict"][0], "out.tsv"),
+        (COMMANDS["predict"][0], "out.parquet"),
+        (COMMANDS["impute"][0], "out.csv"),
+        (("impute", "gaps.parquet"), "out.csv"),
+        (COMMANDS["impute"][0], "out.parquet"),
+        (("impute", "gaps.parquet"), "out.parquet"),
+        (COMMANDS["svd"][0], "out.npz"),
+        (COMMANDS["update"][0], "out.npz"),
+        (("merge", "sums.npz", "SUMS2.NPZ"), "out.npz"),
+        (("report", "model.skops", "data.csv"), "out.html"),
+    ],
+)
+def test_capital_letters_in_an_ending_change_nothing(args, small) -> None:
+    ok("update", "model.skops", "data.csv", "--out", "SUMS2.NPZ", "-q")
+    pd.read_csv("data.csv").mask(lambda frame: frame < -1.0).to_parquet("gaps.parquet")
+    large = small.upper()
+    ok(*args, "--out", small)
+    ok(*args, "--out", large)
+    assert kind_of_file(Path(large)) == kind_of_file(Path(small))
+    if small.endswith((".csv", ".tsv", ".parquet")):
+        assert Path(large).read_bytes() == Path(small).read_bytes()
+    assert not [path for path in Path().iterdir() if "draft" in path.name]
 
 
 @pytest.mark.parametrize("name", ["m.npz", "m.csv", "m.PARQUET"])

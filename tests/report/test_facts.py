@@ -180,6 +180,13 @@ def test_a_class_that_was_not_learned_is_named():
         gather(model, X, y)
 
 
+def test_how_many_classes_there_are_besides_is_said():
+    X, y = np.arange(60.0)[:, None], np.arange(60) // 3
+    model = classifier().fit(X, y)
+    with pytest.raises(ValueError, match="it knows 0, 1, .*, 11 and 8 more. Leave such rows out"):
+        gather(model, X, y + 1)
+
+
 def test_one_row_is_too_few_and_a_transformer_too_little():
     X, y = DIABETES
     model = regressor().fit(X, y)

@@ -277,7 +277,7 @@ def _table(wanted: list[str], ids: Any, scores: Any, names: tuple[str, str, str]
 
 def check_update(target: str | None, forget: bool, out: Path) -> None:
     """Refuse what only models of rows can do."""
-    if target or forget or out.suffix == ".npz":
+    if target or forget or out.suffix.lower() == ".npz":
         raise UserError(
             "a completion model takes new ratings; --target, --forget and sums (.npz) belong to "
             "models of rows.",

@@ -1,5 +1,6 @@
 """What a user sees when something goes wrong: one paragraph, never a traceback."""
 
+import errno
 import functools
 import os
 import sys
@@ -16,6 +17,8 @@ P = ParamSpec("P")
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 NO_MEMORY = "not enough memory. Try fewer rows, or a smaller network."
+NO_SPACE = "no space is left to write to. Make some, or write to another disk."
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class UserError(Exception):
@@ -42,7 +45,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             try:
                 return command(*args, **kwargs)
             except KeyboardInterrupt:
-                message, code = "interrupted; nothing was written.", INTERRUPTED
+                # A page is written after the file that it tells of, which stays.
+                message, code = "interrupted; no file was left half written.", INTERRUPTED
             except BrokenPipeError:
                 # The reader of stdout, `head` perhaps, has seen enough; what Python would still
                 # flush at exit must not complain either.
@@ -71,6 +75,8 @@ def _explain(error: Exception) -> tuple[str, int]:
         return missing_extra(error.name), FAILED
     if isinstance(error, MemoryError):
         return f"error: {text or NO_MEMORY}", FAILED
+    if isinstance(error, OSError) and error.errno in FULL:
+        return f"error: {NO_SPACE}", FAILED
     if isinstance(error, OSError | ValueError):
         return f"error: {text}", FAILED
     return (

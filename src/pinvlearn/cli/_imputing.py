@@ -181,7 +181,7 @@ def impute_parquet(source: Source, out: Path | None, wish: Wish, note: Note) -> 
         new = _with_values(table.column(at), masks[at], values)
         table = table.set_column(at, table.schema.field(at), new)
     filled.say(note)
-    if out is None or out.suffix != ".parquet":
+    if out is None or out.suffix.lower() != ".parquet":
         texts = with_texts(table)
         write_table(texts.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True), out)
         return len(table)
@@ -273,11 +273,11 @@ def _write_text(
     out: Path | None,
     table: Callable[[], pa.Table],
 ) -> None:
-    if out is not None and out.suffix == ".parquet":
+    if out is not None and out.suffix.lower() == ".parquet":
         with written_whole(out) as draft:
             pq.write_table(table(), draft)
         return
-    mark = source.suffix if out is None else out.suffix
+    mark = source.suffix if out is None else out.suffix.lower()
     same = SEPARATORS[mark] == SEPARATORS[source.suffix]
     text = sheet.with_cells(cells) if same else sheet.written_with(SEPARATORS[mark], cells)
     write_bytes(text.encode(sheet.text.encoding), out)

@@ -79,10 +79,10 @@ def write_table(frame: Any, out: Path | None) -> None:
         frame.to_csv(sys.stdout, index=False)
         return
     with written_whole(out) as draft:
-        if out.suffix == ".parquet":
+        if out.suffix.lower() == ".parquet":
             frame.to_parquet(draft, index=False)
         else:
-            frame.to_csv(draft, sep=SEPARATORS[out.suffix], index=False)
+            frame.to_csv(draft, sep=SEPARATORS[out.suffix.lower()], index=False)
 
 
 def write_bytes(contents: bytes, out: Path | None) -> None:

@@ -30,7 +30,9 @@ class Beside:
         """Refuse what a model cannot give, before any row is read."""
         if self.proba and not hasattr(model, "predict_proba"):
             raise UserError(
-                f"--proba needs a classifier with probabilities; {path} has none.", USAGE
+                f"--proba needs a classifier with probabilities; {path} has none."
+                + _why_none(_learner(model), "predict_proba"),
+                USAGE,
             )
         if self.interval is not None:
             if not 0.0 < self.interval < 1.0:
@@ -39,12 +41,25 @@ class Beside:
                     USAGE,
                 )
             if not hasattr(_learner(model), "predict_interval"):
-                raise UserError(f"--interval needs a regressor that was fitted with leave-one-out; "
-                                f"{path} is none.", USAGE)  # fmt: skip
+                raise UserError(
+                    f"--interval needs a regressor that was fitted with leave-one-out; {path} is "
+                    "none." + _why_none(_learner(model), "predict_interval"),
+                    USAGE,
+                )
         if self.top is not None and not _labels.has_top_k(model):
             raise UserError(
                 f"--top needs a model fitted with --model fastpi; {path} is not.", USAGE
             )
+
+
+def _why_none(learner: Any, method: str) -> str:
+    """What took the rows left out from a learner whose fit has them."""
+    if not hasattr(type(learner), method) or getattr(learner, "loo_scoring", None) is None:
+        return ""
+    return (
+        " That rests on rows left out, which `pinvlearn fit` has, and which `update`, `merge` and "
+        "`fit --like` have not: they know sums alone. Fit all rows at once."
+    )
 
 
 def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFrame:

@@ -243,7 +243,7 @@ def merged(parts: list[Path], note: Note) -> tuple[Any, Any]:
     for at, part in enumerate(parts):
         if at and any(part.samefile(other) for other in parts[:at]):
             raise UserError(f"{part} is given twice. Leave one out.", USAGE)
-        if part.suffix == ".npz":
+        if part.suffix.lower() == ".npz":
             summary = load_summary(part)
         else:
             fitted = load(part)

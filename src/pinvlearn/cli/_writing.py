@@ -1,6 +1,7 @@
 """What may be written where: never over an input, nor over a file of another kind."""
 
 import json
+import os
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,6 +43,13 @@ def check_output(out: Path, inputs: Iterable[Path], kind: str) -> None:
         raise UserError(f"{out} is not a regular file; give the name of a file to write.", USAGE)
     if not out.parent.is_dir():
         raise UserError(f"there is no folder {out.parent} to write {out.name} into.", USAGE)
+    folder = os.path.dirname(os.path.realpath(out))  # of the file itself: a draft is beside it
+    if not os.access(folder, os.W_OK):
+        raise UserError(
+            f"nothing can be written into the folder {folder}, so {out} cannot. Name a file in "
+            "another folder, or have this one opened for writing.",
+            USAGE,
+        )
     for path in inputs if out.is_file() else ():
         if path.is_file() and out.samefile(path):
             through = "" if path == out else f" (through {out})"
@@ -71,9 +79,10 @@ def file_or_stdout(out: Path | None) -> Path | None:
 
 def check_named_output(out: Path, inputs: Iterable[Path], kinds: Mapping[str, str]) -> None:
     """The same for a table or a picture, whose ending tells its kind."""
-    if out.suffix not in kinds:
+    ending = out.suffix.lower()
+    if ending not in kinds:
         raise UserError(f"{out} must end in one of {', '.join(kinds)}.", USAGE)
-    check_output(out, inputs, kinds[out.suffix])
+    check_output(out, inputs, kinds[ending])
 
 
 def check_same_model(out: Path, learner: str, *, force: bool) -> None:

@@ -37,7 +37,7 @@ def merge(
     from pinvlearn.persistence import write_model
     from pinvlearn.summaries.files import fill_with_summary
 
-    check_output(out, parts, SUMS if out.suffix == ".npz" else MODEL)
+    check_output(out, parts, SUMS if out.suffix.lower() == ".npz" else MODEL)
     missing = [str(part) for part in parts if not part.is_file()]
     if missing:
         raise UserError(f"there is no file {', '.join(missing)}.", USAGE)
@@ -45,7 +45,7 @@ def merge(
     # The result may take the place of a part that somebody else is about to change.
     with written_whole(out, lambda: output.note(f"waiting for who is writing {out}")) as draft:
         model, total = _updating.merged(parts, output.note)
-        if (model is None) != (out.suffix == ".npz"):
+        if (model is None) != (out.suffix.lower() == ".npz"):
             wanted = (
                 "sums alone give sums: end its name in .npz"
                 if model is None

@@ -80,7 +80,7 @@ def report(
         y = _labels.labels_for(fitted, rows.y, data)
     else:
         wanted = target or _updating.target_of(fitted, rows)
-        table, column = _target.split_target(rows, wanted, output.note)
+        table, column = _target.split_target(rows, wanted, output.note, least=1)
         X = _model.inputs_for(fitted, replace(rows, X=recipe.prepared(table)), output.note)
         classes = getattr(learner_of(fitted), "classes_", None)
         y = (

@@ -68,8 +68,9 @@ def svd(
     with ticking("decomposing", quiet=quiet):
         factors = decompose(A, k, solver=solver, rng=seed)
     seconds = time.perf_counter() - start
-    with written_whole(out) as draft:
-        np.savez(draft, U=factors.U, s=factors.s, Vt=factors.Vt)
+    # Into an open file: to a name that ends in .NPZ savez adds its own ending.
+    with written_whole(out) as draft, draft.open("wb") as file:
+        np.savez(file, U=factors.U, s=factors.s, Vt=factors.Vt)
     for note in factors.report.notes:
         output.note(note)
     scale = power_of_two_scale(A)  # squares of huge entries are not finite

@@ -60,13 +60,13 @@ def update(
     from pinvlearn.persistence import load, write_model
 
     out = out or model
-    check_output(out, [data], SUMS if out.suffix == ".npz" else MODEL)
     if not model.is_file():
         raise UserError(f"there is no model file {model}; `pinvlearn fit` writes one.", USAGE)
-    if forget and out.suffix == ".npz":
+    known = load(model)  # what is no model is told as such, and not as what must not be lost
+    check_output(out, [data], SUMS if out.suffix.lower() == ".npz" else MODEL)
+    if forget and out.suffix.lower() == ".npz":
         raise UserError("--forget changes a model; --out must not end in .npz.", USAGE)
     output = Output(as_json=as_json, quiet=quiet)
-    known = load(model)
     reading = _model.reading_for(known, as_read(encoding, decimal, missing))
     if _completion.is_completion(known):
         _completion.check_update(target, forget, out)
@@ -76,7 +76,7 @@ def update(
         return
     read = _data.read(data, output.note, reading)
     source = read.source.digest()
-    if out.suffix == ".npz":
+    if out.suffix.lower() == ".npz":
         rows = _updating.NewRows.of(load(model), model, read, target, output.note)
         summary = rows.summary(source)
         summary.save(out)

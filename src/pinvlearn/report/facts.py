@@ -161,10 +161,11 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
         if not np.isfinite(y).all():
             raise ValueError("y holds NaN or infinity; leave out rows whose target is not known.")
     elif not np.isin(y, learner.classes_).all():
-        strange = y[~np.isin(y, learner.classes_)][0]
+        strange, more = y[~np.isin(y, learner.classes_)][0], len(learner.classes_) - 12
         raise ValueError(
             f"y holds the class '{strange}', which the model has not learned; it knows "
-            f"{', '.join(map(str, learner.classes_[:12]))}. Leave such rows out, or fit again."
+            f"{', '.join(map(str, learner.classes_[:12]))}{f' and {more} more' * (more > 0)}. "
+            "Leave such rows out, or fit again."
         )
     return y
 
