@@ -77,13 +77,25 @@ def test_products_are_sums_of_outer_products_and_merge():
     assert merged.weight == pytest.approx(whole.weight)
 
 
-def test_the_number_of_threads_changes_no_bit(monkeypatch):
-    rows = RNG.standard_normal((700, 5))
+def test_the_diagonal_alone_is_that_of_the_product():
+    made, w = columns("exponential"), RNG.random(12)
+    whole = GradientProduct.of(made, COEF, X, w)
+    alone = GradientProduct.of(made, COEF, X, w, diagonal=True)
+    np.testing.assert_allclose(alone.metric, np.diagonal(whole.metric), rtol=1e-12)
+    roots = [root_of(product.metric, "diagonal") for product in (alone, whole)]
+    np.testing.assert_allclose(*roots, rtol=1e-12)
+    constant = GradientProduct.of(columns("rbf"), np.zeros((40, 1)), X, diagonal=True)
+    np.testing.assert_array_equal(constant.metric, np.ones(5))
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_number_of_threads_changes_no_bit(monkeypatch, diagonal):
+    rows = RNG.standard_normal((2000, 5))
     made = columns("laplacian")
     bits = set()
     for threads in (1, 3):
         monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
-        bits.add(GradientProduct.of(made, COEF, rows).total.tobytes())
+        bits.add(GradientProduct.of(made, COEF, rows, diagonal=diagonal).total.tobytes())
     assert len(bits) == 1
 
 

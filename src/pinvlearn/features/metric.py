@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -139,30 +140,45 @@ class MetricMatrix:
 
 @dataclass(frozen=True, eq=False)
 class GradientProduct:
-    """Σ_i w_i Σ_t ∇f_t(x_i)∇f_t(x_i)ᵀ over some rows, and Σ_i w_i; it merges."""
+    """Σ_i w_i Σ_t ∇f_t(x_i)∇f_t(x_i)ᵀ over some rows, or its diagonal, and Σ_i w_i; it merges."""
 
     total: Array
     weight: float
 
     @classmethod
     def of(
-        cls, columns: MetricColumns, coef: Array, X: Array, weights: Array | None = None
+        cls,
+        columns: MetricColumns,
+        coef: Array,
+        X: Array,
+        weights: Array | None = None,
+        *,
+        diagonal: bool = False,
     ) -> GradientProduct:
-        """Of the rows of X, a few at a time, merged in their order."""
+        """Of the rows of X, a few at a time, added up in their order.
+
+        Memory: 8d² bytes for the sum and for each thread, 8d where the diagonal is enough.
+        """
         w = np.ones(len(X), like=home(X)) if weights is None else weights
         pairs = columns.n_columns * len(columns.parts)
         parts = slices(0, len(X), device_rows(pairs, X, len(X)) if is_device(X) else ROWS)
-        products: list[Array] = [np.empty(0)] * len(parts)
+        d, added = X.shape[1], 0
+        total: Array = np.zeros(d if diagonal else (d, d))
+        early: dict[int, Array] = {}
+        one_at_a_time = Lock()
 
         def product(number: int, rows: slice) -> None:
+            nonlocal added, total
             G = columns.gradients(X[rows], coef) * np.sqrt(w[rows])[:, None]
-            flat = G.reshape(-1, X.shape[1])
-            products[number] = to_host(flat.T @ flat)
+            flat = G.reshape(-1, d)
+            made = to_host(np.square(flat).sum(axis=0) if diagonal else flat.T @ flat)
+            with one_at_a_time:
+                early[number] = made
+                while added in early:
+                    total += early.pop(added)
+                    added += 1
 
         share_out(product, list(enumerate(parts)))
-        total = np.zeros((X.shape[1], X.shape[1]))
-        for one in products:
-            total += one
         return cls(total, float(w.sum()))
 
     def merged(self, other: GradientProduct) -> GradientProduct:
@@ -175,9 +191,10 @@ class GradientProduct:
 
         All zero gradients (a constant function) leave the inputs as they are.
         """
-        d, trace = len(self.total), float(np.trace(self.total))
+        d, whole = len(self.total), self.total.ndim == 2
+        trace = float(np.trace(self.total) if whole else self.total.sum())
         if not trace > 0.0:
-            return np.eye(d)
+            return np.eye(d) if whole else np.ones(d)
         return self.total * (d / trace)
 
 
@@ -191,9 +208,12 @@ def located(X: Array, root: Array | None) -> Array:
 
 
 def root_of(M: Array, form: str) -> Array:
-    """M^½ as a vector (the root of its diagonal) or as a symmetric matrix; d³ work for "full"."""
+    """M^½ as a vector (the root of its diagonal) or as a symmetric matrix; d³ work for "full".
+
+    Of M its diagonal is enough for the former.
+    """
     if form == "diagonal":
-        return np.sqrt(np.maximum(np.diagonal(M), 0.0))
+        return np.sqrt(np.maximum(np.diagonal(M) if M.ndim == 2 else M, 0.0))
     values, V = np.linalg.eigh(M)
     root: Array = (V * np.sqrt(np.maximum(values, 0.0))) @ V.T
     return (root + root.T) / 2.0

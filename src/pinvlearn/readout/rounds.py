@@ -125,7 +125,7 @@ def metric_of(
     gradient_rows: int,
     machine: Machine | None = None,
 ) -> Array:
-    """The gradient outer product of the machine that a setting gives on a sample.
+    """The gradient outer product of the machine that a setting gives on a sample, or its diagonal.
 
     Cost: n³/3 flops for its weights, unless it is given, and 2qndt for the gradients of q rows, in
     the precision that the machine was solved in: single, where that is enough.
@@ -140,7 +140,8 @@ def metric_of(
         Z, gamma = single(Z, Z.mean(axis=0), unit), gamma / gamma_of(kernel, unit)
     columns = MetricColumns.around((Part(kernel, gamma, root),), Z)
     rows, coef = slice(0, gradient_rows), machine.coef.astype(machine.dtype, copy=False)
-    return GradientProduct.of(columns, coef, Z[rows], sample.w[rows]).metric
+    diagonal = "full" not in space.forms
+    return GradientProduct.of(columns, coef, Z[rows], sample.w[rows], diagonal=diagonal).metric
 
 
 def part_of(sample: Sample, root: Array | None, kernel: str, width: float, space: Space) -> Part:
