@@ -109,8 +109,13 @@ def test_a_small_letter(generated, monkeypatch):
         return subprocess.CompletedProcess(command, 0, stdout=text.getvalue())
 
     monkeypatch.setattr(letter, "subprocess", SimpleNamespace(run=here))
-    assert cli.run_command(["letter", "--kernels", "10", "20", "--out", str(generated)]) == 0
+    small = ["--kernels", "10", "20", "--repeats", "1", "--out", str(generated)]
+    assert cli.run_command(["letter", *small]) == 0
     chosen, *fits = result(generated, "letter")["records"]
+    *fits, machine = fits
+    assert machine["method"] == "feature machine, seed 0"
+    assert machine["left_out"] is None
+    assert machine["accuracy"] > 80
     assert str(chosen["gamma"]) in chosen["widths"]
     assert str(chosen["alpha"]) in chosen["ridges"]
     assert [record["left_out"] is None for record in fits] == [True, False, True, False, True, True]
