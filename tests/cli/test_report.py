@@ -112,6 +112,28 @@ def test_what_has_no_page_is_said(csv, model, table):
     assert "holds a transformer" in fails(1, "report", "pca.skops", csv)
 
 
+@pytest.mark.parametrize("numbers", [False, True])
+def test_rows_of_classes_that_were_not_learned_are_passed_over(csv, model, table, numbers):
+    path = "model.skops"
+    if numbers:
+        table["kind"] = (table["kind"] == "high").astype(int)
+        table.to_csv("numbers.csv", index=False)
+        ok("fit", "numbers.csv", "--target", "kind", *SMALL, "--out", path)
+    else:
+        path = model
+    new = table.tail(50).astype({"kind": object})
+    new.to_csv("new.csv", index=False)
+    new.iloc[[3, 7], new.columns.get_loc("kind")] = "strange"
+    new.to_csv("other.csv", index=False)
+    new[new["kind"] != "strange"].to_csv("known.csv", index=False)
+    said = ok("report", path, "other.csv", "--target", "kind", "--out", "other.html").stderr
+    left = "other.csv without 2 rows of classes that the model has not learned"
+    assert f"the report is of {left}" in said
+    ok("report", path, "known.csv", "--target", "kind", "--out", "known.html")
+    pages = [Path(name).read_text(encoding="utf-8") for name in ("other.html", "known.html")]
+    assert pages[0].replace(left, "known.csv") == pages[1]
+
+
 def test_many_labels_have_a_page_and_cells_have_none(csv):
     page = ("--report", "page.html")
     columns = ("--row", "a", "--col", "b", "--value", "amount")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,7 +47,8 @@ def report(
 
     Scores, calibration and confusion or intervals over the truth, importances, the path of alpha,
     what was done to each column, how long it took, and what to try next. Rows that the model has
-    learned from are recognised and judged left out. The page is one file and needs no network.
+    learned from are recognised and judged left out; rows of a class that it has not learned are
+    passed over. The page is one file and needs no network.
     """
     from pinvlearn.cli import _completion, _data, _labels, _model, _target, _updating
     from pinvlearn.cli._columns import recipe_of
@@ -68,7 +69,7 @@ def report(
         )
     if not hasattr(fitted, "predict"):
         raise UserError(f"{model} holds a transformer, which predicts nothing. Give a learner.")
-    recipe = recipe_of(fitted)
+    recipe, title = recipe_of(fitted), data.name
     reading = _model.reading_for(fitted, as_read(encoding, decimal, missing))
     rows = _data.read(data, output.note, reading)
     if _labels.predicts_labels(fitted):
@@ -88,8 +89,29 @@ def report(
             if classes is None
             else _target.labels_of(rows, column, least=1, like=classes)
         )
-    write_report(fitted, X, y, out, title=data.name, rng=seed)
+        if classes is not None:
+            X, y, others = judged(X, y, classes)
+            if others:
+                title += f" without {others:,} rows of classes that the model has not learned"
+                output.note(f"the report is of {title}")
+    write_report(fitted, X, y, out, title=title, rng=seed)
     output.note(f"the report is in {out}")
+
+
+def judged(X: Any, y: Any, classes: Any) -> tuple[Any, Any, int]:
+    """The rows of classes that a model knows, if any are, and how many others there are."""
+    import numpy as np
+
+    from pinvlearn.cli._model import take_rows
+
+    names = y.astype(str)
+    known = np.isin(names, classes.astype(str))
+    others = int((~known).sum())
+    if others in (0, len(y)):
+        return X, y, 0
+    label = dict(zip(classes.astype(str).tolist(), classes, strict=True))
+    judged = np.array([label[name] for name in names[known].tolist()], dtype=classes.dtype)
+    return take_rows(X, np.flatnonzero(known)), judged, others
 
 
 def check_page(path: Path | None, inputs: Sequence[Path], out: Path | None = None) -> None:
