@@ -29,22 +29,44 @@ def test_soft_threshold_satisfies_its_optimality_condition(monkeypatch):
     np.testing.assert_allclose(again[~known], fitted[~known], atol=1e-5)
 
 
-def test_both_ways_to_fill_agree():
+def test_all_ways_to_fill_agree():
     from pinvlearn.completion._compiled_rows import fill_by_loadings, fill_by_precision
 
     Z, known = scaled()
     B, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 3)))
     model = impute.Loadings(np.zeros(8), B * [3.0, 2.0, 1.0], 0.3, 0)
-    one, two = Z.copy(), Z.copy()
+    one, two, three = Z.copy(), Z.copy(), Z.copy()
     fill_by_precision(one, known, impute.precision(model), np.empty((0, 0)))
-    fill_by_loadings(two, known, model.B.copy(), 0.3)
+    fill_by_loadings(two, known, model.B.copy(), 0.3, np.empty(0))
+    fill_by_loadings(three, known, model.B.copy(), 0.3, np.array([9.0, 4.0, 1.0]))
     np.testing.assert_allclose(one, two, atol=1e-12)
-    row = int(np.argmax(~known.all(axis=1) & known.any(axis=1)))
-    own = known[row]
-    a = np.linalg.solve(
-        model.B[own].T @ model.B[own] + 0.3 * np.eye(3), model.B[own].T @ Z[row, own]
-    )
-    np.testing.assert_allclose(one[row, ~own], model.B[~own] @ a, atol=1e-12)
+    np.testing.assert_allclose(three, two, atol=1e-12)
+    assert len({2 * int(row.sum()) > 8 for row in known}) == 2  # both kinds of rows were there
+    for row in np.flatnonzero(~known.all(axis=1)):
+        own = known[row]
+        a = np.linalg.solve(
+            model.B[own].T @ model.B[own] + 0.3 * np.eye(3), model.B[own].T @ Z[row, own]
+        )
+        np.testing.assert_allclose(one[row, ~own], model.B[~own] @ a, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1e-9])
+def test_wide_tables_are_filled_from_what_is_fewer_and_by_any_number_of_threads(monkeypatch, ridge):
+    rng = np.random.default_rng(0)
+    B, _ = np.linalg.qr(rng.standard_normal((60, 40)))
+    B *= np.geomspace(3.0, 1e-3, 40)
+    model = impute.Loadings(rng.standard_normal(60), B, ridge, 0)
+    known = rng.random((200, 60)) < rng.choice([0.5, 0.9], (200, 1))
+    Z = np.where(known, model.mean + rng.standard_normal((200, 40)) @ B.T, 0.0)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr("pinvlearn._core.threads.allowed_threads", lambda n=threads: n)
+        found.append(impute.filled(Z, known, model))
+    np.testing.assert_array_equal(*found)
+    for row, own in enumerate(known):
+        tall = np.vstack([B[own], np.sqrt(ridge) * np.eye(40)])
+        a, *_ = np.linalg.lstsq(tall, np.r_[(Z - model.mean)[row, own], np.zeros(40)])
+        np.testing.assert_allclose(found[0][row, ~own], (model.mean + B @ a)[~own], atol=1e-6)
 
 
 def test_covariances_of_the_fills():

@@ -81,27 +81,35 @@ def fill_by_precision(Z: Any, known: Any, Q: Any, spread: Any) -> None:
 
 
 @compiled(**_OPTIONS)
-def fill_by_loadings(Z: Any, known: Any, B: Any, ridge: float) -> None:
-    """Fill the gaps of every row with B·a, the ridge solution from its known cells; p·k² flops."""
+def fill_by_loadings(Z: Any, known: Any, B: Any, ridge: float, squares: Any) -> None:
+    """Fill the gaps of every row with B·a, the ridge solution from its known cells.
+
+    A row costs q·k² + p·k flops, with q its known cells, or its gaps where these are fewer and
+    `squares` is given, the diagonal of BᵀB if that is one: what its gaps would add is taken away.
+    """
     n, p = Z.shape
     k = B.shape[1]
     P = np.empty((k, k + 1))
     for i in range(n):
         count = 0
+        for j in range(p):
+            count += not known[i, j]
+        if count == 0:
+            continue
+        from_all = len(squares) > 0 and 2 * count < p
+        sign = -1.0 if from_all else 1.0
         for r in range(k):
             P[r, r:] = 0.0
-            P[r, r] = ridge
+            P[r, r] = ridge + (squares[r] if from_all else 0.0)
         for j in range(p):
             if known[i, j]:
                 for r in range(k):
-                    factor = B[j, r]
-                    P[r, k] += factor * Z[i, j]
+                    P[r, k] += B[j, r] * Z[i, j]
+            if known[i, j] != from_all:
+                for r in range(k):
+                    factor = sign * B[j, r]
                     for c in range(r, k):
                         P[r, c] += factor * B[j, c]
-            else:
-                count += 1
-        if count == 0:
-            continue
         _triangular(P, k)
         _back(P, k)
         for j in range(p):

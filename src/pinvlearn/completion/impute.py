@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array
+from pinvlearn._core.arrays import Array, slices
 from pinvlearn._core.progress import told
+from pinvlearn._core.threads import share_out
 
 Mask = npt.NDArray[np.bool_]
 State = TypeVar("State")
@@ -35,6 +36,13 @@ PRECISE = 0.5
 """Held-out RMSE, of columns of variance 1, below which the tolerance falls with it: steps of EM
 become short long before the end where there is next to no noise."""
 
+FAITHFUL = 1e-8
+"""Share of the largest square of loadings from which on a ridge survives differences of these: it
+has eight digits left."""
+
+ROWS = 64
+"""Filled by one thread at a time."""
+
 MOST_COLUMNS = 2000
 """Columns up to which a p × p precision matrix is formed (32 MB)."""
 
@@ -53,13 +61,22 @@ def filled(Z: Array, known: Mask, model: Loadings) -> Array:
     from pinvlearn.completion._compiled_rows import fill_by_loadings, fill_by_precision
 
     (p, k), gaps = model.B.shape, float((~known).sum()) / max(1, len(Z))
+    squares = np.einsum("ij,ij->j", model.B, model.B)
+    if squares.max(initial=0.0) > model.ridge / FAITHFUL:
+        squares = np.empty(0)
+    cells = min(gaps, p - gaps) if len(squares) else p
     if p != Z.shape[1]:  # compiled rows would read beyond B
         raise ValueError(f"a model of {p} columns cannot fill a table of {Z.shape[1]}.")
     table = np.where(known, Z - model.mean, 0.0)
-    if k and p <= MOST_COLUMNS and gaps**3 / 3 + gaps * p < 0.5 * p * k**2:
-        fill_by_precision(table, known, precision(model), np.empty((0, 0)))
+    parts = [(rows,) for rows in slices(0, len(Z), ROWS)]
+    if k and p <= MOST_COLUMNS and gaps**3 / 3 + gaps * p < 0.5 * cells * k**2 + p * k:
+        Q, none = precision(model), np.empty((0, 0))
+        share_out(lambda rows: fill_by_precision(table[rows], known[rows], Q, none), parts)
     elif k:
-        fill_by_loadings(table, known, np.ascontiguousarray(model.B), model.ridge)
+        B = np.ascontiguousarray(model.B)
+        share_out(
+            lambda rows: fill_by_loadings(table[rows], known[rows], B, model.ridge, squares), parts
+        )
     return np.where(known, Z, table + model.mean)
 
 
