@@ -654,3 +654,27 @@ def test_targets_far_from_zero_are_predicted_as_those_near_it():
     near, far = (FeatureMachineRegressor(random_state=0).fit(X, y + mean) for mean in (0.0, 1e7))
     np.testing.assert_allclose(far.predict(X) - 1e7, near.predict(X), atol=1e-4)
     assert far.corrected_score_ == pytest.approx(near.corrected_score_, rel=1e-4)
+
+
+def board(n, seed=0):
+    """Squares of two colours: nothing but what few centres leave is noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 2))
+    X += 0.1 * np.sign(X - np.round(2.0 * X) / 2.0)
+    return X, (np.floor(2.0 * X).sum(axis=1) % 2 == 1).astype(int)
+
+
+def test_the_ridge_is_chosen_anew_for_fewer_centres_than_rows():
+    X, y = board(1600)
+    options = {"kernel": "exponential", "max_rounds": 0, "random_state": 0}
+    every = FeatureMachineClassifier(**options).fit(X[:600], y[:600])
+    some = FeatureMachineClassifier(**options, n_kernels=300).fit(X[:600], y[:600])
+    assert some.alpha_ > every.alpha_
+    assert some.corrected_accuracy_ > 0.98
+    losses = [log_loss(y[600:], model.predict_proba(X[600:])) for model in (every, some)]
+    assert losses[1] < 2.0 * losses[0] + 0.01
+    told = FeatureMachineClassifier(**options, n_kernels=300, alpha=1e-3).fit(X[:600], y[:600])
+    assert told.alpha_ == 1e-3
+    blocks = [(X[at : at + 150], y[at : at + 150]) for at in range(0, 600, 150)]
+    pieces = FeatureMachineClassifier(**options, n_kernels=300).fit_blocks(blocks, quiet=True)
+    assert pieces.sums_alpha_ > every.alpha_

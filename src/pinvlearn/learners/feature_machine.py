@@ -63,7 +63,7 @@ from pinvlearn.readout.crossing import learn
 from pinvlearn.readout.kernel import KernelTask, solve_part, with_others
 from pinvlearn.readout.losses import CLASSES, LABELS, NUMBERS, Judge
 from pinvlearn.readout.machines import Sample
-from pinvlearn.readout.pivots import solve_pivots
+from pinvlearn.readout.pivots import best_ridge, solve_pivots
 from pinvlearn.readout.rounds import made
 from pinvlearn.readout.scoring import Scoring, squared_error_score
 from pinvlearn.readout.solve import Readout
@@ -127,7 +127,8 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         "alpha": """
     alpha : "auto", float or array, default="auto"
         Ridge.  A number is obeyed; an array, or for "auto" 15 values from 1e-6 to 10, is chosen
-        from, together with kernel, width and metric.""",
+        from, together with kernel, width and metric.  Where fewer rows are centres than learned
+        from, the last fit chooses anew from eight values or more.""",
         "metric": """
     metric : {"auto", "diagonal", "full"}, default="auto"
         Whether a learned metric weights columns, or mixes them as well.""",
@@ -214,15 +215,19 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         order = _order_of(len(Y), weights, order_stream)
         sample, unit = _sample_of(X, Y, weights, order, task == "targets")
         budget = self._budget(len(sample), X.shape[1], Y.shape[1])
-        alpha, columns = self._learn(sample, self._space(task, unit), budget)
+        space = self._space(task, unit)
+        alpha, columns = self._learn(sample, space, budget)
         if columns is not None:
             X, sample = X[:, columns], sample.of_columns(columns)
+        ridges = space.ridges_near(alpha)
         comparable = min(budget.alone, budget.centers) >= COMPARED
-        if comparable and self._is_better_alone(sample, alpha, JUDGES[task], streams):
+        if comparable and self._is_better_alone(sample, alpha, ridges, space.judge, streams):
             budget = replace(self.budget_, centers=budget.alone, rows=budget.alone)
             self.budget_ = budget
         every = MetricMatrix(MetricColumns.around(self.parts_, X))
-        problem = self._task(every, Y, weights, alpha * unit, score, streams)
+        anew = budget.centers < budget.rows and score is not None
+        ridge = ridges if anew else alpha
+        problem = self._task(every, Y, weights, ridge * unit, score, streams)
         around, W, readout = self._solved(problem, order)
         coef = readout.coef if W is None else W @ readout.coef
         few = sample.part(0, budget.gradients)
@@ -285,14 +290,19 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         return KernelTask(matrix, rows_of, *solved, mixed=True)
 
     def _is_better_alone(
-        self, sample: Sample, alpha: float, judge: Judge, streams: list[np.random.Generator]
+        self,
+        sample: Sample,
+        alpha: float,
+        ridges: float | Array,
+        judge: Judge,
+        streams: list[np.random.Generator],
     ) -> bool:
         """Whether fewer rows do better than fewer centres, as a part of both tells."""
         part = sample.part(0, self.budget_.rows // COMPARED)
         matrix = MetricMatrix(MetricColumns.around(self.parts_, part.Z))
         task = self._task(matrix, part.Y, part.w, alpha, Scoring(squared_error_score), streams)
         rows, centers = self.budget_.alone // COMPARED, self.budget_.centers // COMPARED
-        return fewer_rows_do_better(task, rows, centers, judge)
+        return fewer_rows_do_better(task, rows, centers, ridges, judge)
 
     def _solved(
         self, task: KernelTask, order: IntArray
@@ -495,6 +505,11 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
         pivots.grow(min(budget.centers, len(sample)))
         chosen = np.array(pivots.pivots, dtype=np.intp)
         drawn = Whitened(matrix.around(chosen), pivots.whitening())
+        ridges = space.ridges_near(ridge)
+        if isinstance(ridges, np.ndarray) and len(chosen) < len(sample):
+            judged, streams = Scoring(squared_error_score), [pivot_stream] * 2
+            task = self._task(matrix, sample.Y, sample.w, ridges, judged, streams)
+            ridge = best_ridge(task, pivots)
         self.sums_alpha_ = ridge * unit
         return replace(
             plan,

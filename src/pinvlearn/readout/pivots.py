@@ -124,6 +124,11 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     return PivotMachine(rows, W, readout)
 
 
+def best_ridge(task: KernelTask, pivots: Pivots) -> float:
+    """The best of the ridges of a task for the features of pivots, by rows left out."""
+    return solve(task.problem(pivots.F, task.score), Auto(), task.alpha).alpha
+
+
 def _known_distances(moments: Moments, B: Array, penalised: Array) -> tuple[Array, Array]:
     """`_distances` by the normal equations ZᵀZB + `penalised` = ZᵀY, without another pass.
 

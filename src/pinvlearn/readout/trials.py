@@ -16,6 +16,7 @@ from pinvlearn._core.arrays import Array, IntArray
 from pinvlearn._core.device import to_host
 from pinvlearn._core.progress import told
 from pinvlearn.features.metric import FORMS, gamma_of
+from pinvlearn.readout.auto import STEPS_WORTH
 from pinvlearn.readout.losses import NUMBERS, Judge
 from pinvlearn.readout.machines import Machine, Pairs, Rooms, Sample, side_by_side
 
@@ -97,6 +98,17 @@ class Space:
     max_rounds: int = 10
     judge: Judge = NUMBERS
     decoded: bool = False
+
+    def ridges_near(self, alpha: float) -> float | Array:
+        """Ridges to choose from anew where fewer columns than rows stand for the kernel.
+
+        What these leave of it is noise to them, so that the best is `alpha` or a larger one.  Where
+        ridges are too few for a search it is left at that.
+        """
+        if len(self.alphas) < STEPS_WORTH:
+            return alpha
+        below = int(np.searchsorted(self.alphas, alpha)) - 1
+        return np.array(self.alphas[max(min(below, len(self.alphas) - STEPS_WORTH), 0) :])
 
     def gamma_for(self, kernel: str, width: float, typical: float) -> float:
         """The given gamma, or that of a width where the median distance is `typical`."""
