@@ -437,8 +437,9 @@ def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
         vector: Array = left @ (middle * (right @ X))
         return vector
     columns = X.shape[1]
-    result = np.empty((left.shape[0], columns), dtype=np.result_type(left, X))
-    X = X.tocsc() if is_sparse(X) and columns > CHUNK else X
+    if is_sparse(X) and (columns > CHUNK or X.format != "csr"):
+        X = X.tocsc()  # not all other formats can be cut
+    result = np.empty((left.shape[0], columns), dtype=np.result_type(left, X.dtype))
     for start in range(0, columns, CHUNK):
         part = X[:, start : start + CHUNK]
         inner = to_dense((part.T @ right.T).T if is_sparse(part) else right @ part)
