@@ -364,6 +364,20 @@ def test_an_index_that_pandas_stores_names_rows(index) -> None:
     assert found[0] == found[1]
 
 
+def test_types_that_a_parquet_file_asks_pandas_for_are_not_taken(table) -> None:
+    table = table.assign(b=table["b"].astype("Int64"), day=pd.Timestamp("2024-02-03"))
+    table.to_parquet("plain.parquet")
+    arrow = table.convert_dtypes(dtype_backend="pyarrow")
+    arrow.to_parquet("arrow.parquet")
+    found = []
+    for name in ("plain", "arrow"):
+        ok("fit", f"{name}.parquet", "--target", "amount", *SMALL)
+        found += [ok("predict", "model.skops", f"{one}.parquet").stdout for one in ("plain", name)]
+    assert len({*found}) == 1
+    arrow[["b", "amount"]].to_parquet("matrix.parquet")
+    ok("svd", "matrix.parquet")
+
+
 def table_with(target) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     first = rng.standard_normal(len(target)) + 4.0 * (np.asarray(target) == target[0])
