@@ -433,6 +433,14 @@ def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base
     assert "--decimal ," in message
 
 
+@pytest.mark.parametrize(("cells", "mark"), [(["5 %", "10 %"], "%"), (["1,3", "1,7", "2,0"], ",")])
+def test_a_target_of_few_numbers_in_another_writing_is_said_to_be_classes(frame, cells, mark):
+    frame["kind"] = [cells[row % len(cells)] for row in range(len(frame))]
+    frame.to_csv("t.csv", index=False)
+    said = ok("fit", "t.csv", "--target", "kind", *SMALL).stderr
+    assert f"the target kind holds numbers with '{mark}', as '{cells[0]}', and is taken as" in said
+
+
 def test_texts_of_parquet_files_may_be_padded() -> None:
     """Databases pad texts of a fixed length."""
     x = np.arange(60) % 17 / 4
