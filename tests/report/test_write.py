@@ -123,6 +123,20 @@ def test_arrays_lists_and_sparse_rows(table, tmp_path):
         assert "The path" not in headings(text)  # one alpha is no path
 
 
+@pytest.mark.parametrize("learner", [pl.PinvRegressor, pl.PinvClassifier])
+def test_a_column_of_targets_is_one_target(table, learner, tmp_path):
+    """Each row's target was compared with the predictions of all rows."""
+    y = table["c"].round(3 if learner is pl.PinvRegressor else 0)
+    y = y if learner is pl.PinvRegressor else y.map(str)
+    model = learner().fit(table, y)
+    for name, targets in (("one", y), ("two", y.to_frame()), ("three", y.to_numpy()[:, None])):
+        pl.write_report(model, table, targets, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == (tmp_path / "one").read_bytes()
+    gappy = y.convert_dtypes().mask(table.index == 3)
+    with pytest.raises(ValueError, match="y contains NaN, first in row 3. Leave out rows"):
+        pl.write_report(model, table, gappy, tmp_path / "one")
+
+
 def test_a_failed_report_leaves_the_old_one(table, tmp_path):
     model = pl.PinvRegressor().fit(table, table["c"])
     path = tmp_path / "page.html"
