@@ -285,7 +285,8 @@ def _read_parquet(where: Source, note: Note) -> Data:
 
 
 def parquet_frame(where: Source, note: Note) -> pd.DataFrame:
-    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds.
+    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds,
+    months and other periods as the dates they begin with.
 
     Integers beside gaps stay integers: as floats large ones would lose digits.
     """
@@ -306,6 +307,8 @@ def parquet_frame(where: Source, note: Note) -> pd.DataFrame:
     for name in frame.columns:
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
+        if isinstance(frame[name].dtype, pd.PeriodDtype):
+            frame[name] = frame[name].dt.to_timestamp()
         known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
         if len(known) and all(isinstance(cell, Decimal) for cell in known):
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)
