@@ -254,6 +254,19 @@ def test_levels_are_the_same_with_and_without_a_point(option) -> None:
     np.testing.assert_allclose(found, [0.5, 1.5], atol=0.05)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_levels_of_few_digits_are_those_of_text(kind) -> None:
+    table = pd.DataFrame(
+        {"size": np.tile([0.1, 2.0, np.nan], 30), "y": np.tile([3.5, 1.25, 2], 30)}
+    )
+    table.to_csv("t.csv", index=False)
+    table.astype({"size": kind}).to_parquet("t.parquet")
+    ok("fit", "t.csv", "--target", "y", "--categorical", "size", "--model", "linear")
+    result = ok("predict", "model.skops", "t.parquet")
+    assert "not seen" not in result.stderr
+    assert result.stdout == ok("predict", "model.skops", "t.csv").stdout
+
+
 def test_codes_named_as_categories_keep_their_zeros() -> None:
     rows = [f"{('01', '1', '2')[i % 3]},{i % 3 + 0.5}\n" for i in range(30)]
     Path("t.csv").write_text("code,y\n" + "".join(rows), encoding="utf-8")

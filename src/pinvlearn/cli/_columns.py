@@ -17,6 +17,7 @@ from pinvlearn.cli._kinds import (
     OTHER_DATES,
     Kind,
     as_text,
+    cells_of,
     kind_of_integers,
     kind_of_texts,
 )
@@ -99,7 +100,7 @@ class Recipe:
                 frame[name] = _days(frame[name], name in self.day_first if known else None)
         for name in self.categorical:
             if name in frame:
-                frame[name] = [as_text(cell) for cell in frame[name]]
+                frame[name] = [as_text(cell) for cell in cells_of(frame[name])]
         return frame
 
 

@@ -25,7 +25,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import MISSING, Marks, as_level, is_number, with_point
+from pinvlearn.cli._kinds import MISSING, Marks, as_level, cells_of, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -223,7 +223,8 @@ def check_squares(values: Any, what: str) -> None:
 
 
 def _categories(column: pd.Series) -> pd.Series:
-    return pd.Series([as_level(cell) for cell in column], index=column.index, dtype=object)
+    levels = [as_level(cell) for cell in cells_of(column)]
+    return pd.Series(levels, index=column.index, dtype=object)
 
 
 def _read_text(where: Source, note: Note) -> Data:
