@@ -410,10 +410,11 @@ def test_a_year_in_front_says_the_order_beside_dates_that_begin_with_the_day(for
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday"])
-def test_what_says_no_year_is_no_date(frame, cell) -> None:
-    """pandas takes the rest from the clock."""
-    frame["when"] = "2024-02-13"
+@pytest.mark.parametrize("others", ["2024-02-13", "20240213"])
+@pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday", "240131", "45322"])
+def test_what_says_no_year_is_no_date(frame, cell, others) -> None:
+    """pandas takes the rest from the clock, and of 240131 it would make a day of 2031."""
+    frame["when"] = others
     frame.loc[0, "when"] = cell
     frame.to_csv("t.csv", index=False)
     message = fails(1, "fit", "t.csv", "--target", "kind", "--date", "when")

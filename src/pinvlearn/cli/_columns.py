@@ -32,8 +32,11 @@ REMEMBERED = "recipe_"
 _IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)?")
 """Dates of which day and month are two numbers, in either order, before the year."""
 
-_YEAR = re.compile(r"\d{4}|\d\d?[-/. ]\w+[-/. ]\d\d|\w+[-/. ]\d\d?[-/., ]+\d\d")
-"""What a date has that says its year."""
+_YEAR = re.compile(
+    r"(?<!\d)\d{4}(?:\d{4}(?:\d{4}(?:\d\d)?)?)?(?!\d)"
+    r"|\d\d?[-/. ]\w+[-/. ]\d\d|\w+[-/. ]\d\d?[-/., ]+\d\d"
+)
+"""What a date has that says its year; of 240131 pandas would make a day of 2031."""
 
 PREDICTION = "prediction"
 """What the column of predictions is called."""
