@@ -119,7 +119,9 @@ def write_report(
 
 def as_table(X: Any) -> Any:
     """Rows of which single columns can be shuffled: pandas, arrays and sparse ones as they are."""
-    if hasattr(X, "to_pandas"):  # polars and Arrow
+    if hasattr(X, "column_names"):  # Arrow's, of which an index of pandas is a column
+        return X.to_pandas(ignore_metadata=True)
+    if hasattr(X, "to_pandas"):  # polars
         return X.to_pandas()
     return X if hasattr(X, "shape") else np.asarray(X)
 
