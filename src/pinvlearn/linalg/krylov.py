@@ -25,6 +25,7 @@ from pinvlearn._core.arrays import (
     is_dense,
     is_operator,
     matrix_home,
+    squared_norm,
 )
 from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.factoring import svd
@@ -55,6 +56,9 @@ CROWDED = 1e-2
 equal values than its blocks have columns: where that many are equal there may be others."""
 
 MAX_STEPS = 50
+
+FELT = 1e-4
+"""Rounding of AᵀA, beside the square of the error, that adds some thousandths to it [measured]."""
 """Bound on the Krylov steps; a matrix with no decay at all reaches it, and the report says so."""
 
 
@@ -73,7 +77,7 @@ def block_krylov(
     projected matrix T = VᵀAᵀAV, so the Ritz values come for free, and the steps end when they
     settle.  One last product W = A·V gives U and s through the SVD of W's triangular factor, which
     keeps digits of small singular values that WᵀW would lose; below 1e-7 of the largest none are
-    resolved, and the report says so.  In float32 that is 2e-3, near which blocks are made anew in
+    resolved, and the report says so.  In float32 that is 2e-3: where it may be felt blocks are made in
     double precision.
 
     Cost: 4mnb flops a step of width b (2n²b where A is tall enough that AᵀA is formed first), two
@@ -102,8 +106,7 @@ def block_krylov(
     with watch("vectors"):
         U, s, Vt = _rayleigh_ritz(A, space)
     least = gram_resolution(dtype)
-    lost = len(s) < rank or s[-1] <= 10 * least * s[0]
-    if lost and dtype == np.float32 and not is_operator(A):
+    if dtype == np.float32 and not is_operator(A) and (len(s) < rank or _rounded(A, s, least)):
         wide = block_krylov(A, rank, n_power=n_power, rng=rng, dtype=np.float64)
         U, s, Vt = (part.astype(dtype) for part in wide)
         return SVD(U, s, Vt, wide.report)
@@ -117,6 +120,14 @@ def block_krylov(
     report = Report("block-krylov", reason, passes, seconds=watch, notes=notes)
     s = moved_to(_padded(s, rank), U)
     return sign_fixed(complete(U, rank), s, complete(Vt.T, rank).T, report)
+
+
+def _rounded(A: Matrix, s: Array, least: float) -> bool:
+    """Whether rounding of AᵀA hides the last value, or may be felt in ‖A - USVᵀ‖."""
+    if s[-1] > 10.0 * least * s[0]:
+        return False
+    rest = squared_norm(A) - float(s @ s)
+    return bool(s[-1] <= least * s[0] or np.finfo(s.dtype).eps * s[0] ** 2 > FELT * rest)
 
 
 def randomized(
