@@ -1,6 +1,7 @@
 """What is refused, and in which words: given, allowed, what to do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
@@ -10,6 +11,7 @@ from matrices import FORMS, slow
 from pinvlearn import (
     FastPCA,
     FastPIClassifier,
+    FeatureMachineClassifier,
     PinvClassifier,
     PinvRegressor,
     Rank,
@@ -386,6 +388,21 @@ class TestClassesThatAreObjects:
         classes[:] = y
         with pytest.raises(ValueError, match=f"other types: {types}. Give classes.*astype"):
             PinvClassifier().fit(self.X, classes)
+
+    @pytest.mark.parametrize("gap", [np.nan, None, pd.NA], ids=str)
+    def test_a_gap_in_a_list_of_texts_is_no_class(self, gap):
+        """NumPy makes the text "nan" of it."""
+        y, known = ["a", "b", gap] * 4, ["a", "b", "b"] * 4
+        message = r"y contains NaN: y\[2\] is "
+        for learner in (PinvClassifier(), FastPIClassifier(), FeatureMachineClassifier()):
+            with pytest.raises(ValueError, match=message):
+                learner.fit(self.X, y)
+        with pytest.raises(ValueError, match=message):
+            PinvClassifier().partial_fit(self.X, y)
+        with pytest.raises(ValueError, match=message):
+            PinvClassifier().partial_fit(self.X, known).partial_fit(self.X, y)
+        with pytest.raises(ValueError, match=rf"block .*1\): .*{message}"):
+            PinvClassifier().fit_blocks([(self.X, known), (self.X, y)])
 
 
 @pytest.mark.parametrize(("given", "threads"), [(-1, 4), (-2, 3), (-9, 1), (None, None), (7, 7)])

@@ -254,6 +254,19 @@ def test_levels_are_the_same_with_and_without_a_point(option) -> None:
     np.testing.assert_allclose(found, [0.5, 1.5], atol=0.05)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_levels_of_few_digits_are_those_of_text(kind) -> None:
+    table = pd.DataFrame(
+        {"size": np.tile([0.1, 2.0, np.nan], 30), "y": np.tile([3.5, 1.25, 2], 30)}
+    )
+    table.to_csv("t.csv", index=False)
+    table.astype({"size": kind}).to_parquet("t.parquet")
+    ok("fit", "t.csv", "--target", "y", "--categorical", "size", "--model", "linear")
+    result = ok("predict", "model.skops", "t.parquet")
+    assert "not seen" not in result.stderr
+    assert result.stdout == ok("predict", "model.skops", "t.csv").stdout
+
+
 def test_codes_named_as_categories_keep_their_zeros() -> None:
     rows = [f"{('01', '1', '2')[i % 3]},{i % 3 + 0.5}\n" for i in range(30)]
     Path("t.csv").write_text("code,y\n" + "".join(rows), encoding="utf-8")
@@ -397,10 +410,11 @@ def test_a_year_in_front_says_the_order_beside_dates_that_begin_with_the_day(for
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday"])
-def test_what_says_no_year_is_no_date(frame, cell) -> None:
-    """pandas takes the rest from the clock."""
-    frame["when"] = "2024-02-13"
+@pytest.mark.parametrize("others", ["2024-02-13", "20240213"])
+@pytest.mark.parametrize("cell", ["now", "today", "10:30", "5 May", "Friday", "240131", "45322"])
+def test_what_says_no_year_is_no_date(frame, cell, others) -> None:
+    """pandas takes the rest from the clock, and of 240131 it would make a day of 2031."""
+    frame["when"] = others
     frame.loc[0, "when"] = cell
     frame.to_csv("t.csv", index=False)
     message = fails(1, "fit", "t.csv", "--target", "kind", "--date", "when")
@@ -431,6 +445,14 @@ def test_a_target_of_numbers_in_another_writing_is_no_set_of_classes(frame, base
     message = fails(1, "fit", "t.csv", "--target", "kind")
     assert "the target 'kind' holds numbers with ','" in message
     assert "--decimal ," in message
+
+
+@pytest.mark.parametrize(("cells", "mark"), [(["5 %", "10 %"], "%"), (["1,3", "1,7", "2,0"], ",")])
+def test_a_target_of_few_numbers_in_another_writing_is_said_to_be_classes(frame, cells, mark):
+    frame["kind"] = [cells[row % len(cells)] for row in range(len(frame))]
+    frame.to_csv("t.csv", index=False)
+    said = ok("fit", "t.csv", "--target", "kind", *SMALL).stderr
+    assert f"the target kind holds numbers with '{mark}', as '{cells[0]}', and is taken as" in said
 
 
 def test_texts_of_parquet_files_may_be_padded() -> None:

@@ -364,6 +364,35 @@ def test_an_index_that_pandas_stores_names_rows(index) -> None:
     assert found[0] == found[1]
 
 
+def test_types_that_a_parquet_file_asks_pandas_for_are_not_taken(table) -> None:
+    table = table.assign(b=table["b"].astype("Int64"), day=pd.Timestamp("2024-02-03"))
+    table.to_parquet("plain.parquet")
+    arrow = table.convert_dtypes(dtype_backend="pyarrow")
+    arrow.to_parquet("arrow.parquet")
+    found = []
+    for name in ("plain", "arrow"):
+        ok("fit", f"{name}.parquet", "--target", "amount", *SMALL)
+        found += [ok("predict", "model.skops", f"{one}.parquet").stdout for one in ("plain", name)]
+    assert len({*found}) == 1
+    arrow[["b", "amount"]].to_parquet("matrix.parquet")
+    ok("svd", "matrix.parquet")
+
+
+def test_periods_of_parquet_files_are_dates(rng) -> None:
+    """Python takes them for dates; the command line had each for a text."""
+    months = pd.Series(pd.period_range("2001-03", periods=80, freq="M"))
+    months[5] = pd.NaT
+    table = pd.DataFrame({"month": months, "x": rng.standard_normal(80)})
+    table["y"] = table["x"] + np.arange(80.0)
+    table.to_parquet("t.parquet")
+    said = ok("fit", "t.parquet", "--target", "y", *SMALL).stderr
+    assert "dates, taken as days since 1970: month" in said
+    model = pinvlearn.FeatureMachineRegressor(random_state=0).fit(table[["month", "x"]], table["y"])
+    pinvlearn.save(model, "python.skops")
+    predicted = ok("predict", "python.skops", "t.parquet", "-q").stdout.split()[1:]
+    np.testing.assert_allclose(np.array(predicted, float), model.predict(table[["month", "x"]]))
+
+
 def table_with(target) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     first = rng.standard_normal(len(target)) + 4.0 * (np.asarray(target) == target[0])

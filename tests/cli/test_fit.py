@@ -134,7 +134,14 @@ def test_rows_without_a_target_are_left_out(table) -> None:
     table.to_csv("t.csv", index=False)
     result = ok("fit", "t.csv", "--target", "kind", *SMALL, "--json")
     assert json.loads(result.stdout)["rows"] == 118
-    assert "2 of 120 rows have no target" in result.stderr
+    assert "2 of 120 rows have no target and are" in result.stderr
+
+
+def test_words_that_stand_for_missing_targets_are_said(table) -> None:
+    table["kind"] = table["kind"].where(table.index % 4 > 0, "None").where(table.index > 0)
+    table.to_csv("t.csv", index=False)
+    said = ok("fit", "t.csv", "--target", "kind", *SMALL).stderr
+    assert "30 of 120 rows have no target (written None) and are left out" in said
 
 
 def test_target_missing_or_unknown(csv) -> None:

@@ -32,6 +32,16 @@ def test_predict_probabilities_to_a_file(table, csv, model) -> None:
     assert (likely == predicted["prediction"]).all()
 
 
+def test_probabilities_of_many_classes_are_written_in_silence() -> None:
+    """pandas warned of columns that are added one after the other."""
+    rows = pd.DataFrame({"x": np.arange(360.0), "y": [f"k{row % 120}" for row in range(360)]})
+    rows.to_csv("t.csv", index=False)
+    ok("fit", "t.csv", "--target", "y", "--model", "linear")
+    result = ok("predict", "model.skops", "t.csv", "--proba")
+    assert "fragmented" not in result.stderr
+    assert len(result.stdout.splitlines()[0].split(",")) == 121
+
+
 @pytest.mark.parametrize("ending", ["tsv", "parquet"])
 def test_predict_writes_other_formats(ending, csv, model) -> None:
     out = f"preds.{ending}"

@@ -317,6 +317,13 @@ def test_targets_of_bytes_are_texts_in_utf_8(tmp_path) -> None:
         list(CSVBlocks(tmp_path / "t.csv", "y"))
 
 
+def test_names_of_columns_that_are_not_in_utf_8_are_told_with_their_file(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"t\.csv: names of columns are not written in UTF-8"):
+        CSVBlocks(path, target="y")
+
+
 def test_the_index_of_a_frame_is_no_feature_unless_it_is_asked_for(tmp_path) -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [0, 1, 0]})
     for name, index in {"__index_level_0__": None, "day": "day"}.items():

@@ -78,6 +78,16 @@ def test_values_beyond_the_training_rows_end_a_little_further_out(values, copies
     assert np.abs(table).max() <= np.abs(made(preparation, column)).max() + 1.0
 
 
+@pytest.mark.parametrize("values", [(-1.7e308, -1e308, 1e308, 1.7e308), (-1.7e308, 0.0, 1.7e308)])
+def test_quartiles_whose_distance_is_beyond_floats(values):
+    """They are the largest numbers of either sign; all became NaN, or 0."""
+    column = numbers(*values)
+    scaled = made(prepared(column, copies="scaled"), column)[:, 0]
+    assert np.isfinite(scaled).all()
+    assert scaled[-1] > scaled[0] + 1.0
+    assert (np.diff(scaled) >= 0.0).all()
+
+
 def test_values_end_where_the_last_twentieth_of_rows_would_reach_once_more():
     column = numbers(*np.linspace(0.0, 1.0, 101))
     preparation = prepared(column, copies="scaled")

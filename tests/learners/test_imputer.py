@@ -1,5 +1,6 @@
 """SVDImputer: what it fills in, and what it leaves alone (scikit-learn's checks are elsewhere)."""
 
+import decimal
 import warnings
 
 import numpy as np
@@ -329,6 +330,61 @@ def test_cells_of_several_values_are_left_alone(mixed, several, mark):
     mixed["several"] = pd.Series([several] * len(mixed), mixed.index, dtype=object)
     filled = SVDImputer(missing_values=mark, random_state=0).fit_transform(mixed)
     assert all(cell is several for cell in filled["several"])
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA], ids=str)
+def test_numbers_that_are_objects_are_numbers(mixed, gap):
+    gappy = with_gaps(mixed)
+    expected = SVDImputer(random_state=0).fit_transform(gappy)
+    objects = gappy.astype({"number": object, "count": object})
+    objects = objects.mask(gappy.isna() & gappy.columns.isin(["number", "count"]), gap)
+    filled = SVDImputer(random_state=0).fit_transform(objects)
+    assert filled["number"].tolist() == expected["number"].tolist()
+    assert filled["count"].tolist() == expected["count"].tolist()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_decimals_are_filled_with_decimals(mixed, library):
+    gappy = with_gaps(mixed)[["number", "count"]]
+    gappy["number"] = gappy["number"].round(2).where(gappy["number"] > -1.0, 0.0).astype(float)
+    gappy.iloc[:3, 0] = [np.nan, 9.99, -0.5]
+    gappy.iloc[:3, 1] = [-90, 1, 1]
+    cells = [None if cell != cell else decimal.Decimal(f"{cell:.2f}") for cell in gappy["number"]]
+    exact = gappy.assign(number=pd.Series(cells, gappy.index, dtype=object))
+    if library == "arrow":
+        kind = pd.ArrowDtype(pytest.importorskip("pyarrow").decimal128(3, 2))
+        exact = exact.astype({"number": kind})
+    if library == "polars":
+        polars = pytest.importorskip("polars")
+        exact = polars.from_pandas(gappy).with_columns(number=polars.Series(cells))
+    expected = SVDImputer(random_state=0).fit_transform(gappy)["number"]
+    model = SVDImputer(random_state=0).fit(exact)
+    for rows in (slice(None), slice(0, 1)):
+        filled = list(model.transform(exact[rows])["number"])
+        assert all(isinstance(cell, decimal.Decimal) for cell in filled)
+        wanted = expected.clip(gappy["number"].min(), 9.99)[rows]
+        np.testing.assert_allclose(np.array(filled, dtype=float), wanted, atol=0.0051)
+    assert model.transform(gappy)["number"].dtype == float
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_later_numbers_of_another_type(mixed, library):
+    model = SVDImputer(random_state=0).fit(with_gaps(mixed))
+    new = mixed.head(4).reset_index(drop=True)
+    new.loc[2, "number"] = None
+    expected = float(model.transform(new)["number"][2])
+    whole = new.assign(number=pd.array([1, 2, None, 4], dtype="Int64"))
+    dates = [new.assign(number=pd.date_range("2024", periods=4, unit=unit)) for unit in ("s", "us")]
+    spans = new.assign(number=pd.to_timedelta([1, 2, 3, 4], unit="s"))
+    if library == "polars":
+        polars = pytest.importorskip("polars")
+        whole, *dates, spans = map(polars.from_pandas, (whole, *dates, spans))
+        exact = whole.with_columns(polars.col("number").cast(polars.Decimal(9, 1)))
+        assert float(model.transform(exact)["number"][2]) == pytest.approx(expected, abs=0.051)
+    assert list(model.transform(whole)["number"]) == [1, 2, round(expected), 4]
+    for odd in (*dates, spans):
+        with pytest.raises(ValueError, match="'number' held numbers in fit, but now: it is of"):
+            model.transform(odd)
 
 
 def test_integers_stay_within_their_range(mixed):

@@ -230,6 +230,24 @@ def test_fold_in_is_nearly_as_good_as_fitting_anew(model):
     assert len(folded.row_biases_) == 60
 
 
+@pytest.mark.parametrize("biases", [True, False])
+def test_rows_that_come_later_are_solved_for_like_those_of_the_fit(biases):
+    """Their penalty was multiplied by the variance of the noise, which moved values by 0.14."""
+    model = PartialSVD(3, solver="als", alpha=0.05, biases=biases, max_iter=300, random_state=0)
+    model.fit(PAIRS, VALUES)
+    row = PAIRS[:, 0] == 5
+    again = model.fold_in(PAIRS[row], VALUES[row])
+    np.testing.assert_allclose(again.predict(PAIRS), model.predict(PAIRS), atol=0.02)
+    own, others = again.completed_.rows[0, 5], model.completed_.cols[0, PAIRS[row, 1]]
+    rest, columns = (VALUES[row] - VALUES.mean()) / VALUES.std(), others
+    penalty = np.full(len(own), model.alpha_ / VALUES.std() * (row.sum() + 25))
+    if biases:
+        rest, penalty[0] = rest - others[:, 0], 3.0
+        columns = np.column_stack([np.ones(row.sum()), others[:, 1:]])
+    naive = np.linalg.solve(columns.T @ columns + np.diag(penalty), columns.T @ rest)
+    np.testing.assert_allclose(own, naive, rtol=1e-6)
+
+
 def test_new_ratings_of_known_rows(model):
     """A row that had half of its entries, and gets the others later."""
     half = (PAIRS[:, 0] >= 50) & (np.arange(len(PAIRS)) % 2 == 0)

@@ -80,6 +80,16 @@ def test_dates_as_objects_and_durations():
         inputs.transform(table.assign(d="yesterday"))
 
 
+def test_dates_of_numpy_may_be_objects():
+    days = np.arange(20) * np.timedelta64(9, "D") + np.datetime64("2024-01-01")
+    objects = np.array([None, *days[1:]], dtype=object)[:, None]
+    days[0] = np.datetime64("NaT")
+    inputs = TabularInputs().fit(objects)
+    assert inputs.kinds_ == ["date"]
+    expected = TabularInputs().fit_transform(days[:, None])
+    np.testing.assert_array_equal(inputs.transform(objects), expected)
+
+
 def test_polars_gives_what_pandas_gives():
     polars = pytest.importorskip("polars")
     table = frame()
@@ -103,6 +113,18 @@ def test_texts_of_numbers_are_levels_in_every_library(gap):
         inputs = TabularInputs().fit(same)
         assert list(inputs.get_feature_names_out()) == list(expected.get_feature_names_out())
         np.testing.assert_array_equal(inputs.transform(same), expected.transform(same))
+
+
+@pytest.mark.parametrize("gap", [None, 4])
+@pytest.mark.parametrize("categorical", [(), ["n"]])
+def test_integers_of_polars_may_have_128_bits(gap, categorical):
+    polars = pytest.importorskip("polars")
+    cells = {"n": [1, 2, 2**60, gap] * 4}
+    large = polars.DataFrame(cells, schema={"n": polars.Int128})
+    inputs = TabularInputs(categorical_features=categorical).fit(polars.DataFrame(cells))
+    same = TabularInputs(categorical_features=categorical).fit(large)
+    for table in (polars.DataFrame(cells), large):
+        np.testing.assert_array_equal(same.transform(table), inputs.transform(table))
 
 
 def test_arrow_gives_what_pandas_gives():

@@ -95,6 +95,7 @@ def test_kernels_without_a_width_are_fitted_once():
         ({"gamma": []}, r"gamma=\[\]"),
         ({"gamma": [1.0, -1.0]}, "gamma=-1.0"),
         ({"gamma": "wide"}, "gamma='wide' is not known"),
+        ({"gamma": ["auto", 1.0]}, "gamma='auto' is not known.*a list of its own"),
         ({"kernel": []}, r"kernel=\[\]"),
         ({"kernel": ["rbf", "wavy"]}, "kernel='wavy' is not known"),
         ({"kernel": ["rbf", "precomputed"]}, '"precomputed" is none'),

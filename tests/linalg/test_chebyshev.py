@@ -97,6 +97,17 @@ def test_the_filtered_error_is_known_for_nothing():
     np.testing.assert_allclose(f.report.error, frobenius_error(A, f), rtol=1e-10)
 
 
+@pytest.mark.parametrize("rest", [1e-6, 1e-8, 1e-10, 0.0])
+def test_an_error_that_rounding_hides_is_not_known(rest):
+    """As a difference of squares it was 0, or ten times what it is."""
+    A = with_spectrum(200, 100, np.r_[np.linspace(2.0, 1.0, 10), np.full(90, rest)])
+    f = svd(A, 10, solver="chebyshev", rng=0)
+    if rest < 1e-7:
+        assert f.report.error is None
+    else:
+        assert f.report.error == pytest.approx(frobenius_error(A, f), 0.01)
+
+
 def test_unsettled_filters_say_so(monkeypatch):
     monkeypatch.setattr("pinvlearn.linalg.chebyshev.MAX_ROUNDS", 1)
     monkeypatch.setattr("pinvlearn.linalg.chebyshev.DEGREE", 1)

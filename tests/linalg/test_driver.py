@@ -199,6 +199,20 @@ def test_single_precision_at_every_scale(scale, solver):
     np.testing.assert_allclose(f.s / scale, 1.0 / np.arange(1.0, 6.0), rtol=SETTLED)
 
 
+@pytest.mark.parametrize("rank", [15, 25])
+@pytest.mark.parametrize("solver", ["auto", "block-krylov"])
+def test_values_beyond_products_of_single_precision(solver, rank):
+    """Those below 2e-3 of the largest were wrong by up to nine tenths, and nothing said so."""
+    A = with_spectrum(600, 300, 0.7 ** np.arange(300)).astype(np.float32)
+    s = scipy.linalg.svdvals(A.astype(float))
+    f = svd(A, rank, solver=solver, rng=0)
+    check_factors(f, A, rank)
+    np.testing.assert_allclose(f.s, s[:rank], rtol=SETTLED)
+    assert np.linalg.norm(A - f.to_array()) < 1.001 * np.linalg.norm(s[rank:])
+    rough = svd(products_only(A), rank, solver=solver, rng=0)
+    assert ("below 0.002 of the largest" in str(rough.report)) == (rank == 25)  # its own products
+
+
 @pytest.mark.parametrize("solver", LEADING)
 def test_sparse_single_precision_stays_single(solver):
     f = svd(sparse(dtype=np.float32), 5, solver=solver, rng=0)

@@ -451,6 +451,13 @@ class TestNotPositiveSemidefinite:
             lowrank_psd(np.array([[1.0, 2.0], [2.0, 1.0]]), 2, solver=solver, rng=0)
 
     @pytest.mark.parametrize("solver", SOLVERS)
+    def test_no_diagonal(self, solver):
+        """Such as distances with a minus: there is no pivot, and the error was said to be 0."""
+        K = -np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
+        with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
+            lowrank_psd(K, 2, solver=solver, rng=0)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
     def test_rounding_is_no_reason(self, solver):
         """Eigenvalues of -1e-17 are those of any computed kernel matrix."""
         K = gaussian(gamma=1e-4)

@@ -76,6 +76,14 @@ def test_float32_products_are_summed_in_float64(rng):
     np.testing.assert_allclose(gram(A), exact.T @ exact, rtol=0, atol=1e-12 * np.sum(exact**2))
 
 
+@pytest.mark.parametrize("as_rows", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+def test_means_of_float32_are_summed_in_float64(rng, as_rows):
+    """SciPy sums sparse entries in their own precision, whatever type is asked for."""
+    X = (rng.standard_normal((30_000, 3)) + 1e5).astype(np.float32)
+    mean = X.mean(axis=0, dtype=np.float64)
+    np.testing.assert_array_equal(centred(as_rows(X)).right, mean.astype(np.float32))
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("sorted_rows", [False, True])
 def test_single_products_about_the_mean(rng, offset, sorted_rows):

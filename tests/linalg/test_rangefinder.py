@@ -217,3 +217,14 @@ def test_the_error_is_not_zero_where_rounding_ends_the_basis():
         found = range_basis(A, FlatGradient(0.01), rng=np.random.default_rng(seed))
         left = np.linalg.norm(A.astype(float) - found.Q @ (found.Q.T @ A.astype(float)), 2)
         assert left <= found.errors[-1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("block", [None, 1, 40])
+def test_the_error_is_not_zero_where_the_basis_is_full(dtype, block):
+    """What rounding leaves of the matrix is left of its bound, too."""
+    A = (slow() * 1e4).astype(dtype)
+    found = range_basis(A, Tolerance(1e-12), block=block, rng=0)
+    assert found.rank == N
+    left = np.linalg.norm(A.astype(float) - found.Q @ (found.Q.T @ A.astype(float)), 2)
+    assert 0.0 < left <= found.errors[-1] < 1e4 * np.linalg.norm(A, 2) * np.finfo(dtype).eps

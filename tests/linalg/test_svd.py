@@ -77,6 +77,13 @@ def test_it_multiplies(X):
     np.testing.assert_allclose(product, expected, atol=100 * N * EPS)
 
 
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_it_multiplies_sparse_matrices_of_every_format(form, kind):
+    X = getattr(scipy.sparse, f"{form}_{kind}")(np.diag(np.arange(N, dtype=float)))
+    np.testing.assert_allclose(F @ X, A * np.arange(N), atol=100 * N**2 * EPS)
+
+
 @pytest.mark.parametrize("operator", [F, F.pinv()])
 def test_it_refuses_to_multiply_what_does_not_fit(operator):
     with pytest.raises(ValueError, match=r"shape \(7, 2\)"):

@@ -188,6 +188,22 @@ def test_without_leave_one_out_a_path_is_judged_by_generalised_cross_validation(
     assert not hasattr(fitted, "loo_predictions_")
 
 
+@pytest.mark.parametrize("shape", [(20, 30), (20, 20), (20, 19)])
+def test_targets_are_told_to_the_last_by_as_many_directions_as_rows(shape):
+    """Rounding of one sign was taken for what no ridge explains, and small ones not chosen."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, alphas = rng.standard_normal(shape), [1e-8, 1e-6, 1e-2]
+        y = X[:, 0] + 0.1 * rng.standard_normal(shape[0])
+        fitted = pinvlearn.PinvRegressor(alpha=alphas, loo_scoring=None).fit(X, y)
+        Z, T = X - X.mean(axis=0), y - y.mean()
+        eigenvalues, U = np.linalg.eigh(Z @ Z.T)
+        taken = [a / (eigenvalues[1:] + a) for a in alphas]
+        squares = np.square(U[:, 1:].T @ T)
+        expected = [-20 * share**2 @ squares / share.sum() ** 2 for share in taken]
+        np.testing.assert_allclose(fitted.gcv_scores_, expected, rtol=1e-6)
+
+
 def test_one_alpha_without_leave_one_out_has_no_scores():
     kind, X, y = PROBLEMS["regression"]
     fitted = model("Pinv", kind, alpha=1.0, loo_scoring=None).fit(X, y)

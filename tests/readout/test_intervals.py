@@ -26,12 +26,12 @@ def data(rng):
     return X, Y, rng.standard_normal((NEW, 4)), rng.uniform(0.5, 2.0, N)
 
 
-def refitted(X, Y, new, weights, folds, coverage, alpha):
+def refitted(X, Y, new, weights, folds, coverage, alpha, ridge=Ridge):
     """The definition: quantiles over the predictions of fits without the fold of each row."""
     low, high = [], []
     for i in range(len(X)):
         others = folds != folds[i]
-        model = Ridge(alpha).fit(X[others], Y[others], weights[others])
+        model = ridge(alpha=alpha).fit(X[others], Y[others], weights[others])
         error = np.abs(Y[i] - model.predict(X[i : i + 1])[0])
         low.append(model.predict(new) - error)
         high.append(model.predict(new) + error)
@@ -50,6 +50,19 @@ def test_jackknife_plus_is_that_of_refits(data, weighted, coverage):
     found = model.predict_interval(new, coverage, method="jackknife+", training=(X, Y, w))
     expected = refitted(X, Y, new, w, np.arange(N), coverage, 2.0)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["jackknife+", "cv+"])
+def test_fits_that_go_nearly_through_all_rows(rng, method):
+    """What they leave of the targets is rounding: right rows were refused as those of others."""
+    X, groups = rng.uniform(-2.0, 2.0, (24, 5)), np.arange(24) % (6 if method == "cv+" else 24)
+    y = np.sin(2.0 * X[:, 0]) + X[:, 4] ** 2
+    H = pl.RandomFeatures(60, random_state=0).fit_transform(X)
+    model = pl.PinvRegressor(alpha=1e-10, keep_rows=True).fit(H, y)
+    options = {"groups": groups} if method == "cv+" else {}
+    found = model.predict_interval(H[:4] + 0.1, 0.85, method=method, **options)
+    expected = refitted(H, y, H[:4] + 0.1, np.ones(24), groups, 0.85, 1e-10, pl.PinvRegressor)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n", [39, 49, 59])

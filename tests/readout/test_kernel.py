@@ -419,6 +419,16 @@ class TestSinglePrecision:
         np.testing.assert_allclose(far.coef, near.coef, atol=1e-6)
         np.testing.assert_allclose(far.intercept - 1e8, near.intercept, atol=1e-6)
 
+    @pytest.mark.parametrize("alpha", [1e-2, 1e-3, 1e-4])
+    def test_the_error_is_that_of_the_weights(self, alpha, Y):
+        """Corrections win as many digits each, and were taken to double them."""
+        X = np.random.default_rng(0).standard_normal((N, 3))
+        K = np.exp(-0.02 * np.square(X[:, None] - X).sum(axis=-1))
+        c, _ = bordered(K, Y, alpha)
+        found = self.solve(K, Y, alpha)
+        left = np.linalg.norm(found.coef - c) / np.linalg.norm(c)
+        assert left < 3.0 * found.error < 3e-8
+
     @pytest.mark.parametrize("alpha", [1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 0.0])
     @pytest.mark.parametrize("gamma", [0.5, 0.02, 0.005])
     def test_right_or_refused(self, gamma, alpha, Y):

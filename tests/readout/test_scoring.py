@@ -267,6 +267,17 @@ class TestLearners:
         assert model.best_score_ == model.gcv_scores_.max()
         assert not hasattr(model, "corrected_score_")
 
+    @pytest.mark.parametrize("loo_scoring", ["accuracy", "balanced_accuracy"])
+    def test_a_corrected_share_is_one(self, loo_scoring):
+        """Of eight rows of four classes -12 % were said to be decided rightly."""
+        least = 1.0
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            X, y = rng.standard_normal((8, 3)), np.arange(8) % 4
+            model = pinvlearn.PinvClassifier(loo_scoring=loo_scoring).fit(X, y)
+            least = min(least, model.corrected_accuracy_, model.corrected_score_)
+        assert least == 0.0
+
     def test_a_regressor_has_no_accuracy(self, data):
         X, y = data
         assert not hasattr(pinvlearn.PinvRegressor().fit(X, y), "corrected_accuracy_")

@@ -123,6 +123,29 @@ def test_arrays_lists_and_sparse_rows(table, tmp_path):
         assert "The path" not in headings(text)  # one alpha is no path
 
 
+def test_a_table_of_arrow_keeps_the_index_that_the_model_has_learned(table, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    stored = arrow.Table.from_pandas(table.set_axis(np.arange(200.0)[::-1]))
+    model = pl.PinvRegressor().fit(stored, table["c"])
+    assert "__index_level_0__" in model.feature_names_in_
+    pl.write_report(model, stored, table["c"], tmp_path / "page.html")
+    assert "__index_level_0__" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("learner", [pl.PinvRegressor, pl.PinvClassifier])
+def test_a_column_of_targets_is_one_target(table, learner, tmp_path):
+    """Each row's target was compared with the predictions of all rows."""
+    y = table["c"].round(3 if learner is pl.PinvRegressor else 0)
+    y = y if learner is pl.PinvRegressor else y.map(str)
+    model = learner().fit(table, y)
+    for name, targets in (("one", y), ("two", y.to_frame()), ("three", y.to_numpy()[:, None])):
+        pl.write_report(model, table, targets, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == (tmp_path / "one").read_bytes()
+    gappy = y.convert_dtypes().mask(table.index == 3)
+    with pytest.raises(ValueError, match="y contains NaN, first in row 3. Leave out rows"):
+        pl.write_report(model, table, gappy, tmp_path / "one")
+
+
 def test_a_failed_report_leaves_the_old_one(table, tmp_path):
     model = pl.PinvRegressor().fit(table, table["c"])
     path = tmp_path / "page.html"

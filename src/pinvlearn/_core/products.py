@@ -70,7 +70,8 @@ def times(A: Matrix, X: Array) -> Array:
     BLAS multiplies a few rows by a large matrix a third faster than the matrix by a few columns.
     """
     if isinstance(A, np.ndarray):
-        if not _worth_sharing(A.size * X.shape[1]):
+        # NumPy would make a copy of all of A in the precision of X, and makes one of each tile.
+        if A.dtype == X.dtype and not _worth_sharing(A.size * X.shape[1]):
             product: Array = (X.T @ A.T).T
             return product
         return _times_by_rows(A, X) if A.flags.c_contiguous else _times_by_columns(A, X)

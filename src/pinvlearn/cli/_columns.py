@@ -17,6 +17,7 @@ from pinvlearn.cli._kinds import (
     OTHER_DATES,
     Kind,
     as_text,
+    cells_of,
     kind_of_integers,
     kind_of_texts,
 )
@@ -31,8 +32,11 @@ REMEMBERED = "recipe_"
 _IN_DIGITS = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(?:\d{4}|\d{2})(?:[T ,].*)?")
 """Dates of which day and month are two numbers, in either order, before the year."""
 
-_YEAR = re.compile(r"\d{4}|\d\d?[-/. ]\w+[-/. ]\d\d|\w+[-/. ]\d\d?[-/., ]+\d\d")
-"""What a date has that says its year."""
+_YEAR = re.compile(
+    r"(?<!\d)\d{4}(?:\d{4}(?:\d{4}(?:\d\d)?)?)?(?!\d)"
+    r"|\d\d?[-/. ]\w+[-/. ]\d\d|\w+[-/. ]\d\d?[-/., ]+\d\d"
+)
+"""What a date has that says its year; of 240131 pandas would make a day of 2031."""
 
 PREDICTION = "prediction"
 """What the column of predictions is called."""
@@ -99,7 +103,7 @@ class Recipe:
                 frame[name] = _days(frame[name], name in self.day_first if known else None)
         for name in self.categorical:
             if name in frame:
-                frame[name] = [as_text(cell) for cell in frame[name]]
+                frame[name] = [as_text(cell) for cell in cells_of(frame[name])]
         return frame
 
 

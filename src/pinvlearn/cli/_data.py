@@ -25,7 +25,7 @@ from sklearn.datasets import load_svmlight_file
 
 from pinvlearn._core.sparse import csr_from_parts
 from pinvlearn.cli._errors import UserError, sentence
-from pinvlearn.cli._kinds import MISSING, Marks, as_level, is_number, with_point
+from pinvlearn.cli._kinds import MISSING, Marks, as_level, cells_of, is_number, with_point
 from pinvlearn.cli._labels import is_multilabel_text, read_multilabel_text
 from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
@@ -223,7 +223,8 @@ def check_squares(values: Any, what: str) -> None:
 
 
 def _categories(column: pd.Series) -> pd.Series:
-    return pd.Series([as_level(cell) for cell in column], index=column.index, dtype=object)
+    levels = [as_level(cell) for cell in cells_of(column)]
+    return pd.Series(levels, index=column.index, dtype=object)
 
 
 def _read_text(where: Source, note: Note) -> Data:
@@ -281,33 +282,34 @@ def _note_names(header: str, mark: str, decimal: str, note: Note) -> None:
 
 
 def _read_parquet(where: Source, note: Note) -> Data:
-    frame = parquet_frame(where)
-    names = [str(name) for name in frame.index.names if name is not None]
-    if names:
-        note(f"left out: the index {listed(names)}; reset_index of pandas makes columns of it")
-    return Data(frame.reset_index(drop=True))
+    return Data(parquet_frame(where, note))
 
 
-def parquet_frame(where: Source) -> pd.DataFrame:
-    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds.
+def parquet_frame(where: Source, note: Note) -> pd.DataFrame:
+    """What a Parquet file holds; decimal numbers as integers or floats, durations as seconds,
+    months and other periods as the dates they begin with.
 
     Integers beside gaps stay integers: as floats large ones would lose digits.
     """
     with pq.ParquetFile(where.opened()) as file:  # read_table stumbles over columns of one name
         table = file.read()
     check_names(table.column_names, where.name)
-    table = with_texts(table)
-    frame = table.to_pandas()
-    frame.columns = [str(c) for c in frame.columns]
+    index = (table.schema.pandas_metadata or {}).get("index_columns", ())  # a range is no column
+    names = [level["name"] if isinstance(level, dict) else level for level in index]
+    named = [name for name in names if name and not name.startswith("__index_level_")]
+    if named:
+        note(f"left out: the index {listed(named)}; reset_index of pandas makes columns of it")
+    table = with_texts(table.select([name for name in table.column_names if name not in index]))
+    frame = table.to_pandas(ignore_metadata=True)  # which asks for types that NumPy has not
     for kind, column in zip(table.schema, table.columns, strict=True):
-        if pa.types.is_integer(kind.type) and column.null_count and kind.name in frame:
+        if pa.types.is_integer(kind.type) and column.null_count:
             own = pd.UInt64Dtype() if pa.types.is_uint64(kind.type) else pd.Int64Dtype()
             frame[kind.name] = column.to_pandas(types_mapper=lambda _, own=own: own).array
     for name in frame.columns:
         if pd.api.types.is_timedelta64_dtype(frame[name]):
             frame[name] = frame[name].dt.total_seconds()
-        if isinstance(frame[name].dtype, pd.BooleanDtype):  # beside gaps a category, as in text
-            frame[name] = frame[name].astype(object if frame[name].hasnans else bool)
+        if isinstance(frame[name].dtype, pd.PeriodDtype):
+            frame[name] = frame[name].dt.to_timestamp()
         known = frame[name].dropna() if frame[name].dtype.kind == "O" else ()
         if len(known) and all(isinstance(cell, Decimal) for cell in known):
             whole = all(cell.as_tuple().exponent == 0 and abs(cell) < 2**63 for cell in known)

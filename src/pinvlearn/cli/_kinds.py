@@ -217,14 +217,19 @@ def written(value: float, kind: Kind, decimal: str = ".") -> str:
     return text if decimal == "." else text.replace(".", decimal)
 
 
+def cells_of(column: pd.Series) -> Any:
+    """Cells one by one; as Python's floats 0.1 of single precision would be 0.10000000149011612."""
+    return column.to_numpy() if column.dtype.kind == "f" else column
+
+
 def as_text(cell: Any) -> Any:
     """A cell as text; a whole number read as 7.0 (for want of others) is 7."""
     if isinstance(cell, np.ndarray):  # a list of Parquet, which is not compared as a whole
         return str(cell)
     if cell is None or cell is pd.NA or cell is pd.NaT or cell != cell:
         return np.nan
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
-    return str(int(cell)) if whole else str(cell)
+    whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
+    return str(int(cell)) if whole and abs(float(cell)) < 2**53 else str(cell)
 
 
 def as_level(cell: Any) -> Any:

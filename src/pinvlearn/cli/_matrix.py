@@ -78,7 +78,7 @@ def _from_text(where: Source, note: Note) -> Any:
 
 
 def _from_parquet(where: Source, note: Note) -> Any:
-    return _numbers(parquet_frame(where), where, note)
+    return _numbers(parquet_frame(where, note), where, note)
 
 
 def _numbers(frame: pd.DataFrame, where: Source, note: Note) -> Any:

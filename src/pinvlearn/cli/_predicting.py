@@ -100,7 +100,8 @@ def predictions(model: Any, data: Data, beside: Beside, note: Note) -> pd.DataFr
             _before_learner(model, X), beside.interval
         )
     if beside.proba:
-        found[[f"p_{label}" for label in model.classes_]] = model.predict_proba(X)
+        names = [f"p_{label}" for label in model.classes_]  # many: not one after the other
+        found = pd.concat([found, pd.DataFrame(model.predict_proba(X), columns=names)], axis=1)
     return pd.concat([ids, found], axis=1)
 
 

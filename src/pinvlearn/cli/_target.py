@@ -55,20 +55,25 @@ def learning_data(
         return Learning(data.X, data.y, "classification", OWN_TARGET, data.source)
     X, y = split_target(data, target, note)
     if task is None:
-        _check_numbers(y, target or OWN_TARGET, reading)
+        _check_numbers(y, target or OWN_TARGET, reading, note)
         task, reason = infer_task(y)
         note(f"{task}, since {reason} (use --task to say otherwise)")
     y = labels_of(data, y) if task == "classification" else as_quantities(y, data.decimal)
     return Learning(X, y, task, target or OWN_TARGET, data.source)
 
 
-def _check_numbers(y: pd.Series, target: str, reading: Reading) -> None:
-    """Refuse a target of dates, or of texts that seem to be numbers: each would be a class."""
+def _check_numbers(y: pd.Series, target: str, reading: Reading, note: Note) -> None:
+    """Refuse a target of dates, or of texts that seem to be numbers: each would be a class.
+
+    Where few of them repeat they may be classes, and it is said.
+    """
     if pd.api.types.is_numeric_dtype(y) or isinstance(y.dtype, pd.CategoricalDtype):
         return
     cells = [str(cell).strip() for cell in y]
     kind = kind_of_texts(target, cells, reading.decimal)
     if kind_of_levels(cells).word != "text":
+        if kind.remedy:
+            note(f"the target {target} holds {kind.why}, and is taken as classes. {kind.remedy}")
         return
     if kind.word == "date":
         raise UserError(
@@ -118,12 +123,20 @@ def split_target(
         )
     known_rows = y.notna().to_numpy()
     if not known_rows.all():
-        note(f"{(~known_rows).sum()} of {len(y)} rows have no target and are left out")
+        gaps = _written(data, y[~known_rows])
+        note(f"{(~known_rows).sum()} of {len(y)} rows have no target{gaps} and are left out")
         X, y = X[known_rows], y[known_rows]
     if len(y) < least:
         few = f"{len(y)} row with a target is too few" if len(y) else "no row has a target"
         raise UserError(f"{few}: there is nothing to learn from. Give more rows.")
     return X, y
+
+
+def _written(data: Data, gaps: pd.Series) -> str:
+    """Words that stand for missing targets in text: None and NA may have been classes."""
+    cells = [] if gaps.name is None else texts_of(data, [gaps.name])[gaps.name].loc[gaps.index]
+    words = sorted({cell.strip() for cell in cells if isinstance(cell, str)} - {""})
+    return f" (written {listed(words)})" if words else ""
 
 
 def infer_task(y: pd.Series) -> tuple[Task, str]:

@@ -166,7 +166,13 @@ class CSVBlocks:
 
     def _header(self, path: str) -> list[str]:
         with self._open(path) as reader:
-            names: list[str] = reader.schema.names
+            try:
+                names: list[str] = reader.schema.names
+            except UnicodeDecodeError as failure:
+                raise ValueError(
+                    f"{path}: names of columns are not written in UTF-8. Write the file again in "
+                    "UTF-8."
+                ) from failure
         return names
 
     def _open(self, path: str, **types: Any) -> Any:

@@ -7,6 +7,7 @@ that are missing).  What is learned of it merges, so a table may come in pieces.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -492,7 +493,7 @@ def _prepared_numbers(
             column.name, column.source, middle, scale, ends, two, nothing, nothing, None, indicator
         )
     low, middle, high = sketch.quantiles(0.25, 0.5, 0.75)
-    scale = high - low if high > low else _half_range(sketch)
+    scale = min(high - low, sys.float_info.max) if high > low else _half_range(sketch)
     ends = _ends(sketch, middle, scale)
     ranks, both = sketch.ranks, copies == "both"
     return PreparedNumbers(

@@ -316,7 +316,13 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
             features=self._tries_features,
             inputs=self._mixes_inputs,
         )
-        return super()._solution_of(readout, schema, notes)
+        found = super()._solution_of(readout, schema, notes)
+        shares = {"corrected_accuracy_"}
+        if self.loo_scoring in ("accuracy", "balanced_accuracy"):
+            shares.add("corrected_score_")
+        for name in shares & set(found):  # gains are those of another ridge
+            found[name] = min(max(found[name], 0.0), 1.0)
+        return found
 
     def _hold(self, ledger: Ledger, like: Any = None) -> None:
         super()._hold(ledger)

@@ -248,6 +248,8 @@ def _alpha(
 def _one_set(
     problem: Problem, A: Array, B: Array, alpha: float, mean: float, scale: float, rmse: float
 ) -> Completed:
+    # A posterior of which the ridge solution is the mode: all in units of the noise.
+    noise = 1.0 / max(rmse**2, 1e-300)
     prior = ridge_prior(problem.rank, alpha, problem.biases)
     return Completed(
         A[None],
@@ -255,8 +257,8 @@ def _one_set(
         problem.biases,
         mean,
         scale,
-        np.array([1.0 / max(rmse**2, 1e-300)]),
-        prior.precision[None],
+        np.array([noise]),
+        noise * prior.precision[None],
         prior.rhs[None],
-        prior.per_entry,
+        noise * prior.per_entry,
     )

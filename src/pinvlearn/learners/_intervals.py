@@ -26,6 +26,7 @@ from pinvlearn.learners._ids import as_ids, learned
 from pinvlearn.learners._ledger import has_leave_one_out
 from pinvlearn.learners._pieces import LedgerHolder
 from pinvlearn.learners._targets import one_column
+from pinvlearn.readout.contract import TOLERANCE
 from pinvlearn.readout.intervals import NoiseScale, RowsLeftOut, log_errors, width_of
 from pinvlearn.readout.problem import Problem
 from pinvlearn.readout.scoring import Scoring, squared_error_score
@@ -203,16 +204,17 @@ class IntervalPredictor(LedgerHolder):
         left_out = RowsLeftOut.of(
             self.map_,
             rows[inside],
-            residuals[inside],
+            alone,
             w[inside],
             self.alpha_,
             folds[inside],
             check_jobs(self.n_jobs),
         )
-        found = residuals[inside] / left_out.freedom[:, None]
-        allowed = 1e-4 * np.abs(found) + 1e-6 * np.abs(Y).max()
-        if not (np.abs(alone - found) <= allowed).all():
-            most = min(len(found) - 1, left_out.whitened.shape[1])
+        freedom = left_out.freedom[:, None]
+        allowed = freedom * (1e-4 * np.abs(alone) + 1e-6 * np.abs(Y).max())
+        allowed += TOLERANCE * np.abs(Y).max()  # of the predictions
+        if not (np.abs(residuals[inside] - freedom * alone) <= allowed).all():
+            most = min(len(alone) - 1, left_out.whitened.shape[1])
             if self.rank_ < most:
                 raise ValueError(
                     f"method={method!r} leaves rows out of a ridge on all directions, and this fit "

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,8 @@ class Column:
     """A column of a frame and its inputs, `start` … `stop` - 1 of the matrix.
 
     `kind` is "number", "integer" or "category", or else "text", "other" or "empty", which have no
-    input; `levels` are those of a category, and smallest and largest of integers.
+    input; `levels` are those of a category, and smallest and largest of integers; of decimals these
+    and the most digits after the point.
     """
 
     name: Any
@@ -67,9 +70,14 @@ def describe(X: Any, missing_values: Any) -> list[Column]:
         kind, levels = KINDS.get(letter, "other"), []
         if kind == "text" and not all(map(_is_one, _cells(series))):
             kind = "other"  # several values in a cell
+        declared = letter == "b" or str(series.dtype).lower().startswith(("cat", "enum"))
+        if kind == "text" and not declared:
+            known = [cell for cell, gap in zip(_cells(series), gaps, strict=True) if not gap]
+            kind = _kind_of_objects(known)
+            if kind == "number":
+                levels = _of_decimals(known)
         if kind in ("category", "text"):
             levels = _levels(_cells(series), gaps)
-            declared = letter == "b" or str(series.dtype).lower().startswith(("cat", "enum"))
             enough = declared or len(levels) * ROWS_PER_LEVEL <= int((~gaps).sum())
             kind = "category" if enough and len(levels) <= MOST_LEVELS else "text"
         kind = "empty" if gaps.all() else kind
@@ -80,6 +88,22 @@ def describe(X: Any, missing_values: Any) -> list[Column]:
         found.append(Column(name, kind, levels if width else [], at, at + width))
         at += width
     return found
+
+
+def _kind_of_objects(cells: Sequence[Any]) -> str:
+    """Numbers may be objects, as those of databases and of arrays of several types are."""
+    for cell in cells:
+        if not isinstance(cell, Real | Decimal) or isinstance(cell, bool | np.bool_):
+            return "text"
+    return "integer" if all(isinstance(cell, Integral) for cell in cells) else "number"
+
+
+def _of_decimals(cells: Sequence[Any]) -> list[Any]:
+    """Smallest, largest and most digits after the point; nothing where some are no decimals."""
+    if not all(isinstance(cell, Decimal) and cell.is_finite() for cell in cells):
+        return []
+    digits = max(-int(cell.as_tuple().exponent) for cell in cells)
+    return [float(min(cells)), float(max(cells)), max(digits, 0)]
 
 
 def as_matrix(X: Any, columns: Sequence[Column], missing_values: Any) -> Array:
@@ -119,7 +143,10 @@ def with_cells(X: Any, cells: Mapping[Any, tuple[list[int], list[Any]]]) -> Any:
 def _with_values(series: Any, rows: list[int], values: list[Any]) -> Any:
     """A column with some cells replaced, its type kept where that can hold them."""
     # a column of nothing but gaps has the type of NaN, whatever it holds elsewhere
-    other = isinstance(values[0], str | bool) and _letter(series.dtype) == "f"
+    letter = _letter(series.dtype)
+    other = isinstance(values[0], str | bool) and letter == "f"
+    if isinstance(values[0], float | Decimal) and letter in "fiu":
+        values = [float(value) if letter == "f" else round(value) for value in values]
     if hasattr(series, "iloc"):
         series = series.astype(object) if other else series.copy()
         if hasattr(series, "cat"):
@@ -127,6 +154,8 @@ def _with_values(series: Any, rows: list[int], values: list[Any]) -> Any:
             series = series.cat.add_categories([v for v in dict.fromkeys(values) if v not in there])
         series.iloc[rows] = values
         return series
+    if series.dtype.is_decimal():
+        values = [Decimal(str(value)) for value in values]
     cells = series.to_list()
     for row, value in zip(rows, values, strict=True):
         cells[row] = value
@@ -199,11 +228,15 @@ def _levels(cells: list[Any], gaps: npt.NDArray[np.bool_]) -> list[Any]:
 
 def _numbers(name: Any, series: Any) -> Array:
     try:
+        if _letter(series.dtype) in "mMcV":  # ticks would be taken, or a part
+            raise TypeError(f"it is of type {series.dtype}")
         if hasattr(series, "isna"):
             numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
+        elif series.dtype.is_numeric():
             numbers = series.cast(float).to_numpy()
-    except (TypeError, ValueError) as error:
+        else:
+            numbers = np.array(series.to_list(), dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"column {name!r} held numbers in fit, but now: {error}") from error
     if np.isinf(numbers).any():
         raise ValueError(f"column {name!r} contains infinity. Replace it by a finite number.")

@@ -22,7 +22,7 @@ NUMBER, LEVEL, DATE, DURATION = "number", "level", "date", "duration"
 
 DAY = np.timedelta64(1, "D")
 
-TIMEDELTAS = (datetime.timedelta, np.timedelta64)
+DATES, TIMEDELTAS = (datetime.date, np.datetime64), (datetime.timedelta, np.timedelta64)
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 
@@ -78,7 +78,8 @@ def _of_series(name: str, series: Any) -> RawColumn:
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     if series.dtype.is_integer() and missing.any():  # as floats large ones would lose digits
         series = series.fill_null(0)
-    if isinstance(series.dtype, narwhals.String):  # of polars NumPy's texts would be made
+    # of polars NumPy's texts would be made, and NumPy has no integers of 128 bits
+    if isinstance(series.dtype, narwhals.String | narwhals.Int128 | narwhals.UInt128):
         values = np.array(series.to_list(), dtype=object)
     else:
         values = np.asarray(series.to_numpy())
@@ -143,7 +144,7 @@ def kind_of(column: RawColumn, categorical: bool) -> str:
     if code == "O":
         if all(map(_is_number, known)):
             return NUMBER
-        if all(isinstance(value, datetime.date) or _is_period(value) for value in known):
+        if all(isinstance(value, DATES) or _is_period(value) for value in known):
             return DATE
         if all(isinstance(value, TIMEDELTAS) for value in known):
             return DURATION

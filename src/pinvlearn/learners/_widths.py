@@ -11,7 +11,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array, Matrix, to_dense
 from pinvlearn._core.device import to_host
-from pinvlearn._validation import check_positive, generator
+from pinvlearn._validation import check_choice, check_positive, generator
 from pinvlearn.features.metric import MEDIAN_ROWS, gamma_of, median_distance
 from pinvlearn.features.radial import RADIAL
 from pinvlearn.learners._base import Fitted, ReadoutEstimator
@@ -69,7 +69,13 @@ def _widths_of(kernel: Any, gamma: Any, X: Matrix) -> list[Any]:
     if not isinstance(gamma, str):
         if not len(gamma):
             raise ValueError('gamma=[]: give a number, "scale", "auto", or a list of numbers.')
-        return [one if isinstance(one, str) else check_positive("gamma", one) for one in gamma]
+        own = 'a number above 0 ("auto" stands for a list of its own)'
+        return [
+            check_choice("gamma", one, ("scale",), own)
+            if isinstance(one, str)
+            else check_positive("gamma", one)
+            for one in gamma
+        ]
     if not isinstance(kernel, str) or kernel not in RADIAL:
         return ["scale"]
     some = to_dense(X[:: max(X.shape[0] // MEDIAN_ROWS, 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -125,9 +126,9 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     Values are assumed missing at random given the known ones.
 
     A frame in which some column is not of numbers, or has missing integers, is returned as a frame
-    with the same types: integers are rounded and stay within the range that was seen; strings with
-    more than 100 levels, or hardly any of them twice, and dates are left as they are, and so are
-    their gaps.
+    with the same types: integers and decimals are rounded and stay within the range that was seen;
+    strings with more than 100 levels, or hardly any of them twice, and dates are left as they are,
+    and so are their gaps.  A column of objects that are all numbers is one of numbers.
 
     Deviations: [MHT10]'s step is over-relaxed; [TB99]'s covariance is shrunk by an inverse Wishart
     prior, and each prior starts from the solution of a stronger one.
@@ -438,10 +439,12 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
 
 def _as_cells(values: Array, column: Column) -> list[Any]:
-    """Numbers as a column has them; integers within the range that was seen."""
-    if column.kind == "number":
+    """Numbers as a column has them; integers and decimals within the range that was seen."""
+    if not column.levels:
         return [float(value) for value in values]
-    low, high = column.levels
+    low, high, *digits = column.levels
+    if digits:
+        return [Decimal(f"{min(max(value, low), high):.{digits[0]}f}") for value in values]
     return [min(max(round(float(value)), low), high) for value in values]
 
 

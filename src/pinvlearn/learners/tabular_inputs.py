@@ -83,8 +83,10 @@ class TabularInputs(TransformerMixin, BaseEstimator):
     notes_ : tuple of str
         The same in words.
     rank_error_ : float
-        Share of the rows by which a rank may be off: 0 up to 4096 different values in a column,
-        above that 1/4096 for a table in memory, and at most (⌈log₂ b⌉ + 1)/4096 for b blocks.
+        Share of the rows by which the rank of a value that is held may be off: 0 up to 4096
+        different values in a column, above that 1/4096 for a table in memory, and at most
+        (⌈log₂ b⌉ + 1)/4096 for b blocks.  Between them it is interpolated: beside a value that
+        many rows share, up to half their number more.
     kinds_ : list of str
         What each column holds: "number", "level", "date" or "duration"; "number" where it has no
         value at all.

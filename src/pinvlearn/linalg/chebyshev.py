@@ -39,6 +39,9 @@ leave of the first vector in the last is amplified by this, and has to stay remo
 
 MAX_ROUNDS = 12
 
+KNOWN = 1e3 * float(np.finfo(np.float64).eps)
+"""Share of ‖A‖² above which the difference of it and Σθᵢ is more than rounding."""
+
 PROBES = 32
 """Random signs by which residuals are summed: their sum is right to a quarter where one residual
 is all of it, and much closer where many are."""
@@ -70,7 +73,8 @@ def chebyshev(
     A random block is multiplied by (AᵀA)².  Each round then rotates it to its Ritz vectors, filters
     it by the Chebyshev polynomial that is small on [0, θ] for a Ritz value θ just below the wanted
     ones, and makes it orthonormal.  With Ritz pairs (θᵢ, vᵢ) the error ‖A‖² - Σθᵢ is known for
-    free, and the residuals ‖AᵀAvᵢ - θᵢvᵢ‖²/θᵢ say how much of it another round would gain.
+    free where it is more than rounding, and the residuals ‖AᵀAvᵢ - θᵢvᵢ‖²/θᵢ say how much of it
+    another round would gain.
 
     Filters are in single precision, as their rounding only slows them down; orthonormal bases and
     the last rotation are in double.  AᵀA is formed where that is fewer operations, else applied in
@@ -108,11 +112,12 @@ def chebyshev(
     notes = unresolved_notes(found.s)
     if not space.settled:
         notes = (f"the values had not settled after {rounds} rounds", *notes)
+    rest = 0.0 if whole is None else whole - float(found.s @ found.s)
     report = Report(
         "chebyshev",
         f"{rounds} rounds of {width} columns, {how}",
         passes=2 if normal.formed else normal.products + 1,
-        error=None if whole is None else float(np.sqrt(max(whole - float(found.s @ found.s), 0.0))),
+        error=None if whole is None or rest <= KNOWN * whole else float(np.sqrt(rest)),
         seconds=watch,
         notes=notes,
     )
@@ -245,7 +250,7 @@ class _Space:
             rest = float(values[-1])  # the error is unknown, and at least of this order
         else:
             rest = max(self.normal.whole - float(values.sum()), 0.0)
-        return 0.5 * growth / max(rest, 1e3 * eps * float(values.sum()), 1e-300)
+        return 0.5 * growth / max(rest, KNOWN * float(values.sum()), 1e-300)
 
     def filtered(self, degree: int) -> Array:
         """p(AᵀA)X of the Ritz vectors X with the Chebyshev polynomial p of [0, θ]."""

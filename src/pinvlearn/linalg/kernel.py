@@ -166,6 +166,11 @@ class Pivots:
         self._least = max(NEGLIGIBLE, ROUNDING * eps) * self._largest
         n = len(self.diagonal)
         self._rows = np.arange(n)
+        if not self._largest and np.any(to_host(K(self._rows[:1], self._rows))):
+            raise np.linalg.LinAlgError(
+                "The matrix is not positive semidefinite: its diagonal is zero, and other entries "
+                "are not. Use a positive semidefinite kernel."
+            )
         self._Ft: Array = np.empty((0, n), like=home(self.diagonal))
         self._order: IntArray = rng.permutation(n) if uniform else np.empty(0, dtype=np.intp)
         self._seen = 0

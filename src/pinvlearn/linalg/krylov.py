@@ -14,10 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 
-from pinvlearn._core.arrays import Array, Matrix, f_ordered, is_dense, matrix_home
+from pinvlearn._core.arrays import (
+    Array,
+    Matrix,
+    f_ordered,
+    is_dense,
+    is_operator,
+    matrix_home,
+    squared_norm,
+)
 from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.factoring import svd
 from pinvlearn._core.products import gram, normal_times, times
@@ -34,7 +43,7 @@ from pinvlearn.linalg.orthonormal import (
     thin_qr,
 )
 from pinvlearn.linalg.report import Report, Stopwatch
-from pinvlearn.linalg.svd import SVD, sign_fixed, unresolved_notes
+from pinvlearn.linalg.svd import SVD, gram_resolution, sign_fixed, unresolved_notes
 
 SETTLED = 1e-3
 """Krylov steps end when the residuals r of all wanted Ritz pairs satisfy r² ≤ this·θ·θ_k.
@@ -47,11 +56,19 @@ CROWDED = 1e-2
 equal values than its blocks have columns: where that many are equal there may be others."""
 
 MAX_STEPS = 50
+
+FELT = 1e-4
+"""Rounding of AᵀA, beside the square of the error, that adds some thousandths to it [measured]."""
 """Bound on the Krylov steps; a matrix with no decay at all reaches it, and the report says so."""
 
 
 def block_krylov(
-    A: Matrix, rank: int, *, n_power: int | None = None, rng: np.random.Generator
+    A: Matrix,
+    rank: int,
+    *,
+    n_power: int | None = None,
+    rng: np.random.Generator,
+    dtype: Any = None,
 ) -> SVD:
     """Leading `rank` components from a block Krylov space of AᵀA.
 
@@ -60,7 +77,8 @@ def block_krylov(
     projected matrix T = VᵀAᵀAV, so the Ritz values come for free, and the steps end when they
     settle.  One last product W = A·V gives U and s through the SVD of W's triangular factor, which
     keeps digits of small singular values that WᵀW would lose; below 1e-7 of the largest none are
-    resolved, and the report says so.
+    resolved, and the report says so.  In float32 that is 2e-3: where it may be felt blocks are made in
+    double precision.
 
     Cost: 4mnb flops a step of width b (2n²b where A is tall enough that AᵀA is formed first), two
     passes over A a step, memory (m + n)·rank + n·b·steps.
@@ -74,28 +92,42 @@ def block_krylov(
     equal another random block joins the space.
     """
     if A.shape[0] < A.shape[1]:
-        return block_krylov(A.T, rank, n_power=n_power, rng=rng).T
+        return block_krylov(A.T, rank, n_power=n_power, rng=rng, dtype=dtype).T
     watch = Stopwatch()
-    n = A.shape[1]
+    n, dtype = A.shape[1], np.dtype(A.dtype if dtype is None else dtype)
     width = krylov_width(n, rank)
     most = MAX_STEPS + ceil(rank / width) if n_power is None else max(n_power, ceil(rank / width))
     with watch("gram"):
         normal = NormalProduct(A, gram(A) if gram_pays(A, rank) else None, keep=True)
     with watch("krylov"):
-        start = rng.standard_normal((width, n)).astype(A.dtype, copy=False).T
+        start = rng.standard_normal((width, n)).astype(dtype, copy=False).T
         start = moved_to(start, matrix_home(A))
         space = krylov_space(normal, start, rank, most, _settled if n_power is None else None)
     with watch("vectors"):
         U, s, Vt = _rayleigh_ritz(A, space)
-    notes = unresolved_notes(s)
+    least = gram_resolution(dtype)
+    if dtype == np.float32 and not is_operator(A) and (len(s) < rank or _rounded(A, s, least)):
+        wide = block_krylov(A, rank, n_power=n_power, rng=rng, dtype=np.float64)
+        U, s, Vt = (part.astype(dtype) for part in wide)
+        return SVD(U, s, Vt, wide.report)
+    notes = unresolved_notes(s, least)
     if not space.settled:
         notes += (f"the Ritz values had not settled after {space.steps} steps",)
     how = "AᵀA formed once" if normal.G is not None else "AᵀA applied as two products"
+    how += "" if dtype == A.dtype else ", in double precision"
     reason = f"{space.steps} steps of {width} columns, {how}"
     passes = 2 if normal.G is not None else 2 * space.steps
     report = Report("block-krylov", reason, passes, seconds=watch, notes=notes)
     s = moved_to(_padded(s, rank), U)
     return sign_fixed(complete(U, rank), s, complete(Vt.T, rank).T, report)
+
+
+def _rounded(A: Matrix, s: Array, least: float) -> bool:
+    """Whether rounding of AᵀA hides the last value, or may be felt in ‖A - USVᵀ‖."""
+    if s[-1] > 10.0 * least * s[0]:
+        return False
+    rest = squared_norm(A) - float(s @ s)
+    return bool(s[-1] <= least * s[0] or np.finfo(s.dtype).eps * s[0] ** 2 > FELT * rest)
 
 
 def randomized(

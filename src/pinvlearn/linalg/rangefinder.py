@@ -157,7 +157,7 @@ class _Growth:
             self._store(Q_new[:, :found])
             band[:recent, :fresh] = to_host(C[old - recent :])
             band[recent : recent + fresh, :fresh] = to_host(R)
-            if found < fresh:
+            if found < fresh or old + found == self.limit:  # nothing but rounding is left
                 self.limit = old + found
                 self._unseen = noise_of(to_host(R), to_host(norms)).max()
         if fresh < width:

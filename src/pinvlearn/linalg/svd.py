@@ -437,8 +437,9 @@ def apply_factors(left: Array, middle: Array, right: Array, X: Matrix) -> Array:
         vector: Array = left @ (middle * (right @ X))
         return vector
     columns = X.shape[1]
-    result = np.empty((left.shape[0], columns), dtype=np.result_type(left, X))
-    X = X.tocsc() if is_sparse(X) and columns > CHUNK else X
+    if is_sparse(X) and (columns > CHUNK or X.format != "csr"):
+        X = X.tocsc()  # not all other formats can be cut
+    result = np.empty((left.shape[0], columns), dtype=np.result_type(left, X.dtype))
     for start in range(0, columns, CHUNK):
         part = X[:, start : start + CHUNK]
         inner = to_dense((part.T @ right.T).T if is_sparse(part) else right @ part)
@@ -461,12 +462,17 @@ def sign_fixed(U: Array, s: Array, Vt: Array, report: Report) -> SVD:
     return SVD(U, s, Vt, report)
 
 
+def gram_resolution(dtype: Any) -> float:
+    """`GRAM_RESOLUTION` of products with AᵀA in a given precision: it goes with the root of eps."""
+    return GRAM_RESOLUTION * float(np.sqrt(np.finfo(dtype).eps / np.finfo(np.float64).eps))
+
+
 def unresolved_notes(s: Array, limit: float = GRAM_RESOLUTION) -> tuple[str, ...]:
     """What to say of singular values that a Gram matrix cannot tell from zero."""
     lost = int(np.count_nonzero(s <= limit * s[0])) if len(s) else 0
     if not lost:
         return ()
-    return (f"{lost} singular values lie below {limit:g} of the largest and are not resolved",)
+    return (f"{lost} singular values lie below {limit:.1g} of the largest and are not resolved",)
 
 
 def _signs(V: Array) -> Array | None:

@@ -156,12 +156,13 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     Residuals and free dimensions are sums of what alpha takes from each direction, alpha/(s² +
     alpha).  As differences of large numbers both would drown in rounding where rows are fewer than
     columns, and so would they in the directions that are nothing but noise: those are left out.
+    Where directions leave no dimension free nothing of the targets lies outside of them.
     """
     center = factor.center
     real = (factor.s**2 > 4.0 * factor.noise) & (factor.s > 0.0)
     along = to_host(np.square(factor.C[np.flatnonzero(real)] / factor.s[real, None]))
-    outside = (center.squares - along.sum(axis=0)).clip(min=0.0)
     free = n - np.count_nonzero(real) - float(center.intercept)
+    outside = (center.squares - along.sum(axis=0)).clip(min=0.0) * (free > 0.0)
     scores = []
     for alpha in alphas:
         inverse = factor.inverse(float(alpha))[real]

@@ -83,13 +83,15 @@ class RowsLeftOut:
         cls,
         map: Callable[[Matrix], Matrix],
         X: Matrix,
-        residuals: Array,
+        alone: Array,
         weights: Array,
         alpha: float,
         folds: IntArray,
         n_jobs: int | None = None,
     ) -> RowsLeftOut:
-        """Of training rows, what the fit leaves of their targets, and the fold of each row.
+        """Of training rows, their errors where each is left out alone, and the fold of each row.
+
+        What a fit that nearly goes through all of its rows leaves of their targets is rounding.
 
         Cost 3np² flops, and f³ for every fold of f rows; memory np and some thousand rows.
         """
@@ -120,12 +122,12 @@ class RowsLeftOut:
 
         for _ in in_threads(whiten, chunks, n_jobs):
             pass
-        errors = root[:, None] * residuals[order]
+        errors = root[:, None] * alone[order]
+        freedom = 1.0 - np.einsum("ij,ij->i", whitened, whitened) - root**2 / total
         if len(starts) == len(order):
-            leverage = np.einsum("ij,ij->i", whitened, whitened) + root**2 / total
-            _check_determined(float((1.0 - leverage).min()), alpha)
-            errors /= (1.0 - leverage)[:, None]
+            _check_determined(float(freedom.min()), alpha)
             return cls(map, R, whitened, root, errors, mean, starts, order)
+        errors *= freedom[:, None]
         for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
             own = whitened[start:stop]
             free = np.eye(stop - start, like=home(X)) - own @ own.T

@@ -46,9 +46,9 @@ PATH_DECADES = (-12.0, 0.0)
 TILE = 2048
 """Rows of K evaluated at a time where all of it is needed."""
 
-REFINEMENTS, SMALL_STEP = 4, 1e-4
-"""Float64 corrections of a float32 solution: each wins as many digits as the one before, so the one
-after a step of this size is about 1e-8."""
+REFINEMENTS, SMALL_STEP = 8, 1e-8
+"""Float64 corrections of a float32 solution: each wins as many digits as the one before, so the two
+last tell how long the next would be.  They end where that is so small a part of the solution."""
 
 
 LARGEST = 1e140
@@ -426,25 +426,26 @@ def solve_single_precision(task: KernelTask) -> Readout:
             f"K + alpha is not positive definite in single precision for alpha={alpha:.3g}. Use a "
             "larger alpha or single_precision=False."
         )
-    solved, residual, change = np.zeros_like(both), both, 1.0
+    solved, residual, change, error = np.zeros_like(both), both, 1.0, 1.0
     for _ in range(REFINEMENTS):
         step = scipy.linalg.cho_solve((L, True), residual.astype(np.float32), check_finite=False)
         solved = solved + step
-        change = float(np.linalg.norm(step)) / max(float(np.linalg.norm(solved)), 1e-300)
-        if change < SMALL_STEP:
+        before, size = change, max(float(np.linalg.norm(solved)), 1e-300)
+        change = float(np.linalg.norm(step)) / size
+        error = change**2 / before
+        if error < SMALL_STEP:
             break
         residual = both - (alpha / unit) * solved
         for rows, block in task.tiles():
             residual[rows] -= (block / unit) @ solved
-    if change >= SMALL_STEP:
+    if error >= SMALL_STEP:
         raise np.linalg.LinAlgError(
             f"K + alpha is too ill conditioned for single precision at alpha={alpha:.3g}: the "
-            f"corrections stopped at {change:.2g}. Use a larger alpha or single_precision=False."
+            f"corrections stopped at {error:.2g}. Use a larger alpha or single_precision=False."
         )
     solved *= units / unit
     ones = np.ones(len(Y))
     weights, offset = bordered(solved[:, :-1], solved[:, -1], ones, Y - middle, task.intercept)
-    error = change**2
     return Readout(
         coef=weights,
         intercept=offset + middle,

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, is_sparse
+from pinvlearn._validation import known_targets
 from pinvlearn.learners._targets import decided, probabilities
 
 COVERAGE = 0.9
@@ -148,7 +149,7 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
         raise TypeError(
             f"a report is of a classifier or a regressor; this is a {type(learner).__name__}."
         )
-    y = np.asarray(y)
+    y = np.asarray(known_targets(y))
     if y.ndim != 1:
         raise ValueError(
             f"y has shape {y.shape}; give one target for each row, or a column for each target."

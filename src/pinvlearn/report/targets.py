@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import is_classifier
 from sklearn.metrics import r2_score
+from sklearn.utils import _safe_indexing
 
 from pinvlearn._core.arrays import Array, is_sparse
 from pinvlearn.linalg.ranking import relevant
@@ -49,6 +50,13 @@ class Several:
     def main(self) -> str:
         """The name of the score that counts."""
         return "R²" if "mean R²" in self.overall else "the share of rows with all labels right"
+
+
+def as_predicted(model: Any, X: Any, y: Any) -> Any:
+    """A column of targets as one for each row, if that is what the model predicts."""
+    if is_sparse(y) or np.shape(y)[1:] != (1,):
+        return y
+    return y if np.ndim(model.predict(_safe_indexing(X, [0]))) == 2 else np.asarray(y)[:, 0]
 
 
 def is_several(y: Any) -> bool:

@@ -18,7 +18,7 @@ from pinvlearn.report.facts import gather, learner_of
 from pinvlearn.report.filled import filled_columns
 from pinvlearn.report.markup import bullets, number, paragraph, table
 from pinvlearn.report.page import Section, page
-from pinvlearn.report.targets import gather_several, is_several, several_sections
+from pinvlearn.report.targets import as_predicted, gather_several, is_several, several_sections
 
 
 def write_report(
@@ -87,6 +87,7 @@ def write_report(
     learner = learner_of(model)
     made: list[Section | None]
     one_by_one: list[Section] = []
+    y = as_predicted(model, X, y)
     if is_several(y):
         check_is_fitted(model)
         several = gather_several(model, X, y, stream)
@@ -118,7 +119,9 @@ def write_report(
 
 def as_table(X: Any) -> Any:
     """Rows of which single columns can be shuffled: pandas, arrays and sparse ones as they are."""
-    if hasattr(X, "to_pandas"):  # polars and Arrow
+    if hasattr(X, "column_names"):  # Arrow's, of which an index of pandas is a column
+        return X.to_pandas(ignore_metadata=True)
+    if hasattr(X, "to_pandas"):  # polars
         return X.to_pandas()
     return X if hasattr(X, "shape") else np.asarray(X)
 
