@@ -77,7 +77,7 @@ def block_krylov(
     projected matrix T = VᵀAᵀAV, so the Ritz values come for free, and the steps end when they
     settle.  One last product W = A·V gives U and s through the SVD of W's triangular factor, which
     keeps digits of small singular values that WᵀW would lose; below 1e-7 of the largest none are
-    resolved, and the report says so.  In float32 that is 2e-3: where it may be felt blocks are made in
+    resolved, and the report says so.  In float32 that is 2e-3: where it may be felt blocks are in
     double precision.
 
     Cost: 4mnb flops a step of width b (2n²b where A is tall enough that AᵀA is formed first), two
