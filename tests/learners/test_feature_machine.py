@@ -529,16 +529,16 @@ def test_rows_beyond_the_work_are_predicted_or_share_centres(rng, monkeypatch, a
     assert (one.n_kernels_, one.budget_.rows) == (50, 300)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "alpha"), [(False, 1e-2), (True, 1e-2), (True, "auto")])
 def test_pivots_take_as_many_rows_as_memory_is_meant_for_and_predict_the_others(
-    rng, monkeypatch, weighted
+    rng, monkeypatch, weighted, alpha
 ):
     """Rows of weight 0 are among the others, and count for nothing."""
     X = rng.standard_normal((300, 2))
     y = np.sin(3.0 * X[:, 0]) > 0.0
     w = np.where(np.arange(300) < 20, 0.0, 1.0) if weighted else None
     monkeypatch.setattr("pinvlearn.readout.budget.MOST_VALUES", 120 * 40)
-    options = {"max_rounds": 0, "kernel": "rbf", "alpha": 1e-2, "max_kernels": 60}
+    options = {"max_rounds": 0, "kernel": "rbf", "alpha": alpha, "max_kernels": 60}
     model = FeatureMachineClassifier(**options, n_kernels=40, decoding="argmax", random_state=0)
     model.fit(X, y, sample_weight=w)
     assert (model.n_kernels_, model.budget_.rows) == (40, 120)
