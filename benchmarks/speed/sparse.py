@@ -6,13 +6,16 @@ is given more until its excess is at most ``--excess``; those that cannot, and t
 than ``--patience`` times our time before they do, are marked. frPCA, RandPI and fastpi are ours,
 with our compiled products; "T dense" is fastpi as published.
 
-Conclusion: in 38 cells on seven sets `auto` takes 0.13 to 1.15 of the time of the fastest peer of
-equal error, 0.54 in the median. It is behind in a few, most on delicious at full rank, by 15 %, to
-a Gram route whose pseudo-inverse is wrong there. On the two large sets at small ranks frPCA takes
-2.0 to 4.9 times as long, randomized_svd more than 4 times without getting there, and the Gram route
-8 to 48 times. fastpi misses an excess of 1e-3 at every rank but the full one; keeping T sparse
-makes it 1.9 to 39 times faster than as published, least on narrow sets at 1 % of the columns. The
-large sets were run beside the others, each pinned to a core of its own.
+Conclusion: on one thread `auto` takes 0.59 of the time of the fastest peer of equal error, in the
+median of 38 cells on seven sets, and with nothing set 0.76 in 33 cells of six: a second core helps
+peers that find all eigenvectors of a Gram matrix more than products with sparse matrices. It is
+behind in two cells, by 10 % on delicious at full rank, where the pseudo-inverse of the Gram route
+is wrong, and in four with nothing set, most on lastfm_artist_tags at 0.6. On the two large sets at
+small ranks frPCA takes 2.5 to 3.9 times as long, randomized_svd more than 4 times without getting
+there, and the Gram route of bms_webview2 8 to 64 times. fastpi misses an excess of 1e-3 at every
+rank but the full one; keeping T sparse makes it 1.1 to 37 times faster than as published.
+(retail_baskets, and bms_webview2 from 0.3 on, are of an earlier run on another machine, on one
+thread alone.)
 """
 
 import argparse
@@ -177,7 +180,7 @@ def tables(records: list[Record]) -> list[Table]:
 def _table(records: list[Record], dataset: str, column: str, timer: str) -> Table:
     mine = [record for record in records if record["dataset"] == dataset]
     alphas = sorted({record["alpha"] for record in mine})
-    own = {r["alpha"]: r for r in mine if r["method"] == OURS and "excess" in r}
+    own = {r["alpha"]: r for r in mine if r["method"] == OURS and timer in r}
     rows = [["auto, seconds", *(_cell(own.get(a), 1.0, timer) for a in alphas)]]
     rows.append(["auto, excess", *(own[a]["excess"] if a in own else None for a in alphas)])
     for method in dict.fromkeys(r["method"] for r in mine if r["method"] != OURS):
@@ -233,6 +236,8 @@ def _beside_peers(
     """The time of the fastest peer of equal error over ours, in every cell that has one."""
     best = {}
     for key, group in groups.items():
+        if timer not in group[OURS]:  # of a run that had one column
+            continue
         equal = {n: r[timer] for n, r in group.items() if n != OURS and r["as_good"]}
         if equal:
             name = min(equal, key=lambda n: equal[n])
