@@ -17,8 +17,8 @@ from pinvlearn._validation.magnitudes import check_finite, check_magnitude, chec
 from pinvlearn._validation.rows import (
     FLOATS,
     check_indicators,
+    check_listed,
     check_no_dates,
-    check_no_gaps,
     check_weights,
     checked_by_sklearn,
     plain_classes,
@@ -102,7 +102,7 @@ def _stand_in(schema: Schema, learner: str) -> Any:
 
 def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
     """y as the schema wants it; a floating-point class must be a whole number."""
-    check_no_gaps(y, where)
+    check_listed(y, where)
     y = to_dense(y) if hasattr(y, "toarray") else np.asarray(y, like=home(y))
     if schema.task == "classes":
         y = y.reshape(-1) if is_device(y) else plain_classes(column_or_1d(y, warn=True), where)

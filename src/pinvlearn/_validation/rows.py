@@ -75,7 +75,9 @@ def known_targets(y: Any) -> Any:
     Of integers and truth values of the types that have their own gaps scikit-learn would make
     floats, so that classes beyond 2^53 fall together.
     """
-    check_no_gaps(y)
+    check_listed(y)
+    if isinstance(y, np.ndarray):
+        check_no_gaps(y)
     if not hasattr(y, "isna") or np.ndim(y) != 1:
         return y
     gaps = np.flatnonzero(y.isna())
@@ -274,7 +276,7 @@ def check_classes(y: Any) -> tuple[str, Any]:
     """The task of a classifier, "classes" or "labels", and its targets as an array."""
     if is_device(y):
         return _classes_elsewhere(y)
-    check_no_gaps(y)
+    check_listed(y)
     y = plain_classes(to_dense(y) if is_sparse(y) else np.asarray(y))
     check_classification_targets(y)
     if y.ndim == 2 and y.shape[1] > 1:
@@ -293,14 +295,15 @@ def check_indicators(y: Any, where: str = "") -> None:
         )
 
 
-def check_no_gaps(y: Any, where: str = "") -> None:
-    """Refuse objects one of which is None, NaN, or the NA of pandas, which equals nothing.
-
-    Of a list of texts NumPy would make texts of them too.
-    """
+def check_listed(y: Any, where: str = "") -> None:
+    """Refuse a gap in a list of texts, before NumPy makes a text of it too."""
     if isinstance(y, list | tuple) and any(isinstance(value, str) for value in y):
-        y = np.array(y, dtype=object)
-    if not isinstance(y, np.ndarray) or y.dtype.kind != "O" or y.ndim != 1:
+        check_no_gaps(np.array(y, dtype=object), where)
+
+
+def check_no_gaps(y: Any, where: str = "") -> None:
+    """Refuse objects one of which is None, NaN, or the NA of pandas, which equals nothing."""
+    if y.dtype.kind != "O" or y.ndim != 1:
         return
     for i, value in enumerate(y):
         if value is None or type(value).__name__ == "NAType" or value != value:

@@ -110,8 +110,8 @@ def judged(X: Any, y: Any, classes: Any) -> tuple[Any, Any, int]:
     if others in (0, len(y)):
         return X, y, 0
     label = dict(zip(classes.astype(str).tolist(), classes, strict=True))
-    judged = np.array([label[name] for name in names[known].tolist()], dtype=classes.dtype)
-    return take_rows(X, np.flatnonzero(known)), judged, others
+    own = np.array([label[name] for name in names[known].tolist()], dtype=classes.dtype)
+    return take_rows(X, np.flatnonzero(known)), own, others
 
 
 def check_page(path: Path | None, inputs: Sequence[Path], out: Path | None = None) -> None:
