@@ -125,6 +125,13 @@ class BlockRows:
         rest = np.delete(np.arange(len(head)), some)
         return rows_of_block(head.part(rest), self.n_jobs), np.concatenate([some, rest])
 
+    def without(self, numbers: IntArray) -> BlockRows:
+        """The rows of the first block, those of some numbers with weight zero."""
+        head = next(iter(self.blocks()))
+        w = np.ones(len(head), like=home(head.T)) if head.weights is None else head.weights.copy()
+        w[numbers] = 0.0
+        return rows_of_block(replace(head, weights=w), self.n_jobs)
+
     def middle(self) -> Array | None:
         """The mean of the first block's targets, where these are numbers, and on the host."""
         return next(iter(self.blocks())).target_mean

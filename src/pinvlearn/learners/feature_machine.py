@@ -287,7 +287,7 @@ class FeatureMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReadoutE
             return rows_in_memory(Inputs(F.shape[1]), F, Y, weights, F.shape[1], n_jobs)
 
         solved = (Y, weights, alpha, score, True, tuple(streams))
-        return KernelTask(matrix, rows_of, *solved, mixed=True)
+        return KernelTask(matrix, rows_of, *solved, mixed=True, centers_go=True)
 
     def _is_better_alone(
         self,

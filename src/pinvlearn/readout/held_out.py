@@ -12,8 +12,12 @@ from pinvlearn._core.products import times
 from pinvlearn.readout.choose import left_out
 from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.factors import Factor
-from pinvlearn.readout.leave_one_out import LeftOut, freedom_left, magnitude_of
+from pinvlearn.readout.leave_one_out import LeftOut, freed, freedom_left, magnitude_of
+from pinvlearn.readout.own_centers import Centers
 from pinvlearn.readout.problem import EPS, Problem, centred_rows
+
+FORMS = 4.0
+"""Forms whose errors may add up where a row is without its own column."""
 
 
 def smallest_root(factor: Factor, alpha: float) -> float:
@@ -79,9 +83,12 @@ def held_out(
             f"the blocks held {problem.shape[0]} rows when they were summed up and {len(Y)} when "
             "they were read again: they change from one reading to the next. Write them to files."
         )
-    inside = (w > 0.0)[:, None]
+    inside, own_off = (w > 0.0)[:, None], np.zeros_like(Y)
     if found.predictions is None or found.errors is None:
         free = free if found.free is None else found.free[:, i, None]
+        if problem.centers is not None:
+            free = free.copy()
+            own_off = _without_own(problem.centers, factor, alpha, coef, (fitted, free, Y))
         predictions, known = left_out(Y, Y - fitted, free[:, 0]), np.zeros_like(Y)
     else:
         free = np.ones((len(Y), 1), like=home(Y))
@@ -99,8 +106,28 @@ def held_out(
         moved /= np.where(inside, np.sqrt(w)[:, None], 1.0)
         turned = accuracy.leverage * leverage + 2.0 * turn * np.sqrt(leverage * free) + 8.0 * EPS
         moved += inside * np.abs(Y - predictions) * turned
+        moved += FORMS * accuracy.leverage * own_off
         moved = (moved + 4.0 * EPS * (np.abs(Y) + np.abs(fitted))) / free + known
     return HeldOut(predictions, np.where(np.isnan(moved), np.inf, moved), Y, w)
+
+
+def _without_own(
+    centers: Centers, factor: Factor, alpha: float, coef: Array, held: tuple[Array, Array, Array]
+) -> Array:
+    """Change outputs and 1 - leverage where rows are centres, whose columns go with them.
+
+    Both are differences of forms then: what is returned is how far one of these, if it is off by
+    its own size, moves the residuals of targets, which come last.
+    """
+    fitted, free, Y = held
+    offset, off = factor.center.offset(coef)[:, None], np.zeros_like(Y)
+    for some in centers.each(factor, np.array([alpha])):
+        at = some.numbers
+        before = fitted[at]
+        fitted[at] = some.fitted(coef[..., None], offset)[:, 0].T
+        free[at] = freed(factor, some.leverage.copy(), some.weights)
+        off[at] = np.abs(before - fitted[at]) + some.whole * np.abs(Y[at] - fitted[at]) / free[at]
+    return off
 
 
 def _reach(factor: Factor, alpha: float, H: Matrix) -> Array:

@@ -72,7 +72,8 @@ class KernelTask:
     `K` is asked for blocks; `rows_of(F)` are the rows (F, Y, weights) of features F.  Of the two
     streams the first draws samples of K, the second is the solver's.  `max_work` are the flops
     that a rank found by itself may take; `mixed` lets a machine of all columns be factored in
-    single precision where what is left out errs by less than `LIMIT`.
+    single precision where what is left out errs by less than `LIMIT`; `centers_go` leaves rows that
+    are pivots out with their columns (`own_centers.py`), else the features stay as they are.
     """
 
     K: Any
@@ -85,6 +86,7 @@ class KernelTask:
     streams: tuple[np.random.Generator, ...]
     max_work: float = 5e11
     mixed: bool = False
+    centers_go: bool = False
 
     @property
     def n(self) -> int:

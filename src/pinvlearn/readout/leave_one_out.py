@@ -31,7 +31,16 @@ from pinvlearn.readout.duals import Duals
 from pinvlearn.readout.factors import Factor, Inverted, spectral_from_rows
 from pinvlearn.readout.problem import EPS, Begun, Problem, Rows, centred_rows
 from pinvlearn.readout.rough import SURE, RoughFits
-from pinvlearn.readout.scoring import SAME, Scoring, Verdict, joined, judged, part_of, thinning
+from pinvlearn.readout.scoring import (
+    SAME,
+    Part,
+    Scoring,
+    Verdict,
+    joined,
+    judged,
+    part_of,
+    thinning,
+)
 from pinvlearn.readout.single import SingleCholesky
 
 MOST_FREEDOM = 2**27
@@ -147,7 +156,7 @@ def _searched(
     """
     order = np.argsort(alphas)
     # all rows where these cost little beside a factor, else some
-    some = None if isinstance(factor, Inverted) else problem.rows_at_hand.some(SEARCHED_ROWS)
+    some = None if isinstance(factor, Inverted) else problem.judges.some(SEARCHED_ROWS)
     best = int(np.argmax(guessed_scores(factor, alphas[order], problem.n_weighted)))
     found: dict[int, LeftOut] = {}
     unjudged = set(range(len(order)))
@@ -180,8 +189,9 @@ def _one(
     if some is None:
         return leave_one_out(problem, factor, alpha, score)
     judge, _ = _judge_of(problem, factor, alpha, score)
-    parts, _, counts, _ = zip(*some.each(judge), strict=True)
-    return LeftOut(judged(score, parts), None, some=sum(counts))
+    parts = [part for part, *_ in some.each(judge)]
+    of_centers, _ = _centers_judged(problem, factor, alpha, score, some.n_rows)
+    return LeftOut(judged(score, [*parts, *of_centers]), None, some=some.n_rows)
 
 
 def guessed_scores(factor: Inverted | SingleCholesky, alphas: Array, n: float) -> Array:
@@ -219,18 +229,78 @@ def _by_leverages(
     Those that were left out to guess by come first, and are not left out again.
     """
     judge, alike = _judge_of(problem, factor, alphas, score)
-    found, rows, order = [], problem.rows_at_hand, None
+    found, rows, order = [], problem.judges, None
     begun = problem.begun if score is problem.score else None
     if begun is not None and begun.factor is factor and np.array_equal(begun.alphas, alphas):
         found, rows, order = begun.found, begun.others, np.argsort(begun.order)
     parts, free, counts, known = zip(*found, *rows.each(judge), strict=True)
+    of_centers, count = _centers_judged(problem, factor, _ridges(alphas, alike), score)
     kept = None if free[0] is None else np.vstack(free)
-    left_out = LeftOut(judged(score, parts), kept, single=_many(problem, factor, alphas, score))
+    verdict = judged(score, [*parts, *of_centers], _as_they_came(problem))
+    left_out = LeftOut(verdict, kept, single=_many(problem, factor, alphas, score))
     if known[0] is not None:
         left_out = replace(left_out, outputs=np.concatenate(known, axis=-1))
     if order is not None:
         left_out = _in_order(left_out, order)
-    return _for_each(left_out, alike), sum(counts)
+    return _for_each(left_out, alike), sum(counts) + count
+
+
+def _centers_judged(
+    problem: Problem, factor: Factor, ridges: Array, score: Scoring, of: int | None = None
+) -> tuple[list[Part], int]:
+    """What the centres tell that are left out with their columns, and how many have weight.
+
+    Of some rows these are as many as are centres among so many.
+    """
+    if problem.centers is None:
+        return [], 0
+    n, k = problem.shape[0], len(problem.centers.numbers)
+    coefs, offsets, every = _fits(problem, factor, ridges, score)
+    rough = _many(problem, factor, ridges, score)
+    Y, parts, counted = problem.rows_at_hand.Y, list[Part](), 0
+    for some in problem.centers.each(factor, ridges, None if of is None else -(-k * of // n)):
+        targets = Y[some.numbers]
+        outputs = some.fitted(coefs, offsets) - targets.T[:, None]
+        outputs /= freed(factor, some.leverage.copy(), some.weights).T
+        outputs += targets.T[:, None]
+        if rough:  # as those of the other rows, with which they are put together
+            outputs, targets = outputs.astype(np.float32), targets.astype(np.float32)
+        parts.append(part_of(score, targets, outputs.transpose(2, 1, 0), some.weights, every))
+        counted += int(np.count_nonzero(some.weights))
+    return parts, counted
+
+
+def _as_they_came(problem: Problem) -> IntArray | None:
+    """What puts the rows that judge, of which the centres are last, in their own order."""
+    centers = problem.centers
+    if centers is None:
+        return None
+    inside = np.ones(problem.shape[0], dtype=bool)
+    if centers.weights is not None:
+        inside = to_host(centers.weights) > 0.0
+    own = centers.numbers[inside[centers.numbers]]
+    inside[own] = False
+    return np.argsort(np.concatenate([np.flatnonzero(inside), own]))
+
+
+def _ridges(alphas: Array, alike: IntArray) -> Array:
+    """Those that stand for all of them."""
+    return np.array([alphas[alike == i].max() for i in range(alike.max() + 1)])
+
+
+def _fits(
+    problem: Problem, factor: Factor, ridges: Array, score: Scoring
+) -> tuple[Array, Array, int]:
+    """Coefficients (p, t, ridges), intercepts (t, ridges), and one in how many rows judges."""
+    coefs, center = factor.coefs(ridges), factor.center
+    p, t, count = coefs.shape
+    if is_device(coefs):  # by one product
+        level = (center.H_mean @ coefs.reshape(p, t * count)).reshape(t, count)
+        offsets = center.Y_mean[:, None] - level
+    else:
+        offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
+    every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
+    return coefs, offsets, every
 
 
 def _judge_of(
@@ -243,18 +313,12 @@ def _judge_of(
     predictions; and how many of its rows have weight.
     """
     alike = _alike(factor, alphas)
-    ridges = np.array([alphas[alike == i].max() for i in range(alike.max() + 1)])
-    center = factor.center
+    ridges = _ridges(alphas, alike)
     if _many(problem, factor, alphas, score):
         return _roughly(problem, factor, ridges, score), alike
-    coefs = factor.coefs(ridges)
+    coefs, offsets, every = _fits(problem, factor, ridges, score)
     p, t, count = coefs.shape
     by_columns = coefs.reshape(p, t * count)
-    if is_device(coefs):  # by one product
-        offsets = center.Y_mean[:, None] - (center.H_mean @ by_columns).reshape(t, count)
-    else:
-        offsets = np.stack([center.offset(coefs[..., i]) for i in range(count)], axis=-1)
-    every = 1 if score.log_loss is None else thinning(problem.shape[0], count, t)
     # Another pass over many rows of a device costs what the whole path does, and it may have room.
     room = (free_memory(coefs) or 0) // (coefs.dtype.itemsize * DEVICE_SHARE)
     keep = problem.shape[0] * count <= max(MOST_FREEDOM, room)
@@ -305,7 +369,7 @@ def _roughly(
     def of_block(H: Matrix, Y: Array, weights: Array | None) -> tuple[Any, ...]:
         Z, w = centred_rows(H, None, center.H_mean), np.ones(len(Y)) if weights is None else weights
         leverage, fits = rough.leverages_and_fits(Z)
-        free = _freed(factor, leverage * w[:, None], weights)
+        free = freed(factor, leverage * w[:, None], weights)
         near = np.flatnonzero(free.min(axis=1) < SURE)
         outputs, targets = fits.reshape(t, count, len(Y)), (Y - center.Y_mean).T[:, None]
         outputs -= targets.astype(np.float32)
@@ -350,10 +414,10 @@ def _for_each(found: LeftOut, alike: IntArray) -> LeftOut:
 
 def freedom_left(factor: Factor, H: Matrix, weights: Array | None, alphas: Array) -> Array:
     """1 - leverage of rows that took part, for each alpha; the intercept's share counts."""
-    return _freed(factor, factor.leverage(_rows(H, weights, factor.center.H_mean), alphas), weights)
+    return freed(factor, factor.leverage(_rows(H, weights, factor.center.H_mean), alphas), weights)
 
 
-def _freed(factor: Factor, leverage: Array, weights: Array | None) -> Array:
+def freed(factor: Factor, leverage: Array, weights: Array | None) -> Array:
     """The same from leverages without the intercept's share, which are used up."""
     center = factor.center
     if center.intercept:
@@ -420,7 +484,7 @@ def left_out_of_some(problem: Problem, factor: Factor, alphas: Array) -> Array:
 
     What was found is kept in the problem: with this factor only the others are still to be done.
     """
-    score, rows = problem.score, problem.rows_at_hand
+    score, rows = problem.score, problem.judges
     some = rows.some(SOME_ROWS)
     assert score is not None
     assert some is not None
@@ -428,4 +492,7 @@ def left_out_of_some(problem: Problem, factor: Factor, alphas: Array) -> Array:
     found = list(some.each(judge))
     if score.own is None:  # a user's score is of rows as they came
         problem.begun = Begun(factor, alphas, found, *rows.others(SOME_ROWS))
-    return judged(score, [part for part, *_ in found]).repeated(alike).scores
+    ridges = _ridges(alphas, alike)
+    of_centers, _ = _centers_judged(problem, factor, ridges, score, some.n_rows)
+    parts = [*(part for part, *_ in found), *of_centers]
+    return judged(score, parts).repeated(alike).scores

@@ -26,6 +26,7 @@ from pinvlearn.readout.duals import norms_of
 from pinvlearn.readout.factors import Quality
 from pinvlearn.readout.kernel import KernelTask, check_range
 from pinvlearn.readout.kernel_factors import LIMIT
+from pinvlearn.readout.own_centers import Centers
 from pinvlearn.readout.problem import EPS, Center, Problem
 from pinvlearn.readout.solve import Readout, refined, solve
 from pinvlearn.summaries.moments import Moments
@@ -107,9 +108,11 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
     rows = np.array(pivots.pivots, dtype=np.intp)
     if not len(rows):  # the kernel is zero on all rows: one of its columns says as much
         F, rows = np.zeros((task.n, 1), like=home(task.Y)), np.zeros(1, dtype=np.intp)
-    problem = task.problem(F, task.score)
+    problem = _problem_of(task, pivots, F)
     readout = solve(problem, Auto(), task.alpha)
-    W = pivots.whitening() if pivots.pivots else np.ones((1, 1), like=home(F))
+    W = problem.centers.W if problem.centers is not None else None
+    if W is None:
+        W = pivots.whitening() if pivots.pivots else np.ones((1, 1), like=home(F))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
     readout = replace(readout, report=replace(readout.report, notes=notes))
@@ -126,7 +129,15 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
 
 def best_ridge(task: KernelTask, pivots: Pivots) -> float:
     """The best of the ridges of a task for the features of pivots, by rows left out."""
-    return solve(task.problem(pivots.F, task.score), Auto(), task.alpha).alpha
+    return solve(_problem_of(task, pivots, pivots.F), Auto(), task.alpha).alpha
+
+
+def _problem_of(task: KernelTask, pivots: Pivots, F: Array) -> Problem:
+    """The read-out on features of pivots, which may be left out with their columns."""
+    problem = task.problem(F, task.score)
+    if task.centers_go and task.score is not None and pivots.pivots and not problem.is_wide:
+        problem.centers = Centers(pivots, task.weights)
+    return problem
 
 
 def _known_distances(moments: Moments, B: Array, penalised: Array) -> tuple[Array, Array]:

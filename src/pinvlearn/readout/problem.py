@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -32,6 +32,9 @@ from pinvlearn.summaries import Gram, Moments, Summary, Triangle
 from pinvlearn.summaries.block import Change
 from pinvlearn.summaries.moments import EPS as EPS
 from pinvlearn.summaries.triangle import parted, r_factor, stacked
+
+if TYPE_CHECKING:
+    from pinvlearn.readout.own_centers import Centers
 
 ORIGIN_ROWS = 256
 """Rows whose mean is near enough to that of all."""
@@ -77,6 +80,9 @@ class Rows(Protocol):
 
     def others(self, count: int) -> tuple[Rows, IntArray]:
         """All but those, where all are in memory, and the numbers of both, those first."""
+
+    def without(self, numbers: IntArray) -> Rows:
+        """All of them, those of some numbers with weight zero."""
 
     def middle(self) -> Array | None:
         """About the mean of their targets; None for classes, and on a device."""
@@ -154,6 +160,8 @@ class Problem:
         A stream for the solvers that sample.
     summary : Gram, Triangle or None
         It is read, never written.  With a score, its rows can be read again as often as it takes.
+    centers : Centers or None
+        Rows whose centre goes with them when they are left out.
     begun : Begun or None
         What some rows told before all are left out.
     """
@@ -163,6 +171,7 @@ class Problem:
     score: Scoring | None = None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     summary: Summary | None = None
+    centers: Centers | None = None
     begun: Begun | None = field(default=None, init=False, repr=False)
     _folded: Gram | None = field(default=None, init=False, repr=False)
     _origin: Array | None = field(default=None, init=False, repr=False)
@@ -355,6 +364,12 @@ class Problem:
                 "be read twice."
             )
         return self.rows
+
+    @property
+    def judges(self) -> Rows:
+        """The rows that are left out alone: those that are centres have no weight."""
+        rows = self.rows_at_hand
+        return rows if self.centers is None else rows.without(self.centers.numbers)
 
 
 def centre(Z: Array, w: Array) -> Array:

@@ -314,9 +314,10 @@ def _without_each(sums: Array) -> Array:
     return np.where(np.isnan(rest), sums, rest)
 
 
-def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
-    """The verdict of all rows, from pieces of them in their order.
+def judged(scoring: Scoring, parts: Sequence[Part], order: IntArray | None = None) -> Verdict:
+    """The verdict of all rows, from pieces of them in their order, or in another.
 
+    A user's score is given them in their own: row i is number order[i] of those that have weight.
     The folds of each piece are turned at random: else all rows of pieces that have one row each
     would be of the same fold.
     """
@@ -341,7 +342,11 @@ def judged(scoring: Scoring, parts: Sequence[Part]) -> Verdict:
     if scoring.log_loss is not None:
         return _by_log_loss(verdict, kept, scoring.log_loss == "labels")
     assert scoring.own is not None
-    return _by_own_score(verdict, _end_to_end(kept, slice(None)), scoring.own)
+    held = _end_to_end(kept, slice(None))
+    if order is not None:
+        Y, outputs, weights, folds = held
+        held = Outputs(Y[order], outputs[..., order], weights[order], folds[order])
+    return _by_own_score(verdict, held, scoring.own)
 
 
 def _end_to_end(parts: Sequence[Outputs], candidates: IntArray | slice) -> Outputs:

@@ -42,7 +42,7 @@ class SingleCholesky:
     Parameters
     ----------
     sample : array of shape (rows, p)
-        Some centred rows, to measure by.
+        Some centred rows, or others whose forms will be asked for, to measure by.
     """
 
     moments: Moments
@@ -145,4 +145,8 @@ def single_cholesky(problem: Problem) -> SingleCholesky:
     def centred(H: Matrix, Y: Array, weights: Array | None) -> Array:
         return centred_rows(H, weights, center.H_mean)
 
-    return SingleCholesky(moments, center, np.vstack(list(some.each(centred))))
+    sample = list(some.each(centred))
+    if problem.centers is not None:  # forms of their columns' weights are asked for as well
+        W = problem.centers.W
+        sample.append(W[:: -(-len(W) // SAMPLE)])
+    return SingleCholesky(moments, center, np.vstack(sample))

@@ -121,7 +121,7 @@ def solve(problem: Problem, solver: Solver, alpha: Alpha) -> Readout:
         again = _solve_once(problem, better, alpha)
         report = replace(again.report, reason=f"{reason} ({again.report.reason})")
         readout = replace(again, report=report)
-    if getattr(solver, "leaves_out_exactly", False):
+    if getattr(solver, "leaves_out_exactly", False) and problem.centers is None:
         readout = _left_out_again(problem, solver, readout)
     return with_uncertainty(readout)
 
