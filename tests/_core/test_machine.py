@@ -1,6 +1,7 @@
 """What a process may use: of a machine as its files describe it, and of containers on it."""
 
 import os
+import threading
 
 import pytest
 
@@ -155,6 +156,14 @@ class TestProcessors:
     @pytest.mark.parametrize(("running", "idle"), [(1, 8), (2, 7), (8, 1), (20, 1)])
     def test_those_that_nobody_else_uses(self, root, running, idle):
         assert idle_processors(root(**{"proc/loadavg": f"9 9 9 {running}/300 1"})) == idle
+
+    @pytest.mark.parametrize(("states", "idle"), [("S", 6), ("R", 7), ("RSR", 8), ("RRRR", 8)])
+    def test_workers_of_its_own_that_wait_for_more_are_nobody_else(self, root, states, idle):
+        """BLAS's go on for a while after a product, and took the second core from what came."""
+        tasks = {f"proc/self/task/{i}/stat": f"{i} (a) b) {s} 1 1" for i, s in enumerate(states)}
+        ours = {f"proc/self/task/{threading.get_native_id()}/stat": "7 (python) R 1 1"}
+        where = root(**{"proc/loadavg": "9 9 9 3/300 1"}, **tasks, **ours)
+        assert idle_processors(where) == idle
 
     def test_the_load_where_there_is_no_such_file(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "getloadavg", lambda: (2.6, 9.0, 9.0))
