@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, Matrix, is_operator, is_sparse, squared_norm, transposed
-from pinvlearn._core.products import gram, gram_work, merged_rows
+from pinvlearn._core.products import gram, gram_work, merged_rows, product
 from pinvlearn._core.progress import told
 from pinvlearn.linalg.dense import triplets
 from pinvlearn.linalg.krylov import NormalProduct
@@ -221,8 +221,8 @@ class _Space:
         In double precision it makes the columns orthonormal to rounding as well.
         """
         self.Q, self.image = Q, self.normal(Q)
-        H = Q.T @ self.image
-        metric = Q.T @ Q if Q.dtype == np.float64 else None
+        H = product(Q.T, self.image)
+        metric = gram(Q) if Q.dtype == np.float64 else None
         values, W = scipy.linalg.eigh(
             0.5 * (H + H.T), metric, driver="evd" if metric is None else "gvd", check_finite=False
         )
@@ -230,8 +230,7 @@ class _Space:
 
     def vectors(self) -> Array:
         """The Ritz vectors."""
-        vectors: Array = self.Q @ self.W
-        return vectors
+        return product(self.Q, self.W)
 
     def promise(self) -> float:
         """What another round would gain, as a share of the Frobenius error.
@@ -256,14 +255,14 @@ class _Space:
         """p(AᵀA)X of the Ritz vectors X with the Chebyshev polynomial p of [0, θ]."""
         dtype = self.normal.dtype
         Q, image, W = (x.astype(dtype, copy=False) for x in (self.Q, self.image, self.W))
-        before = Q @ W
+        before = product(Q, W)
         edge = float(self.values[(self.rank + self.width) // 2 - 1])
         if edge <= 0.0:  # the block holds all of A
             return before
         centre = 0.5 * edge
         reach = acosh(max(float(self.values[0]) / centre - 1.0, 1.0 + 1e-12))
         degree = max(1, min(degree, int(acosh(AMPLIFIED) / reach)))
-        now = image @ W
+        now = product(image, W)
         now /= centre
         now -= before
         for _ in range(degree - 1):

@@ -29,7 +29,7 @@ from pinvlearn._core.arrays import (
 )
 from pinvlearn._core.device import home, is_device, moved_to, to_host
 from pinvlearn._core.factoring import svd
-from pinvlearn._core.products import gram, normal_times, times
+from pinvlearn._core.products import gram, normal_times, product, times
 from pinvlearn._core.progress import told
 from pinvlearn.linalg.costs import krylov_flops, krylov_width
 from pinvlearn.linalg.dense import rotated
@@ -189,7 +189,8 @@ class NormalProduct:
     def __call__(self, X: Array) -> Array:
         self.count += 1
         if self.G is not None:
-            return self.G @ X if is_device(X) or X.flags.c_contiguous else times(self.G, X)
+            by_rows = is_device(X) or X.flags.c_contiguous
+            return product(self.G, X) if by_rows else times(self.G, X)
         if self.keep:
             self.images.append(times(self.A, X))
             return times(self.A.T, self.images[-1])

@@ -6,10 +6,11 @@ import numpy as np
 import scipy.linalg
 
 from pinvlearn._core.arrays import Array, f_ordered
-from pinvlearn._core.blas import blas, lapack
+from pinvlearn._core.blas import call, lapack
 from pinvlearn._core.device import is_device, moved_to, to_host
 from pinvlearn._core.factoring import eigh, over_upper, qr, subtract_product, upper_factor
-from pinvlearn._core.threads import lapack_threads
+from pinvlearn._core.products import SHARED_WORK, TILES, gram
+from pinvlearn._core.threads import in_parts, lapack_threads
 from pinvlearn.linalg.costs import eigen_flops
 
 CHOLESKY_LIMIT = 64.0
@@ -48,14 +49,19 @@ def basis(Y: Array) -> Array:
     R = _cholesky(Y)
     if R is None:
         return np.ascontiguousarray(_householder(Y)[0])
-    inverse, _ = lapack("trtri", R)(R)
-    Q: Array = blas("trmm", inverse, Y)(1.0, inverse, Y.T, trans_a=1).T
+    inverse, n = lapack("trtri", R)(R)[0], len(R)
+    Q = np.array(Y, order="C")
+
+    def turn(first: int, last: int) -> None:  # rows of Q are columns to Fortran
+        call("dtrmm", "L", "U", "T", "N", n, last - first, 1.0, inverse, n, Q[first:last], n)
+
+    in_parts(turn, len(Q), TILES if len(Q) * n**2 >= SHARED_WORK else 1)
     return Q
 
 
 def _cholesky(Y: Array) -> Array | None:
     """R with YᵀY = RᵀR, or None where it could not be trusted."""
-    G = Y.T @ Y
+    G = Y.T @ Y if is_device(Y) or Y.dtype != np.float64 else gram(Y)
     norms = np.sqrt(np.diagonal(G))
     if not np.all(norms > 0.0):
         return None
