@@ -191,6 +191,13 @@ class TestExactness:
             ExtremeSVMClassifier(None, **FIXED).fit(S, CLASSES).coef_, whole.coef_, rtol=1e-9
         )
 
+    @pytest.mark.parametrize("form", ["coo", "bsr", "dia", "dok", "lil"])
+    def test_sparse_blocks_of_every_format(self, form):
+        S, y = scipy.sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0)), TARGETS
+        cuts = np.split(np.arange(N), [100, 200])
+        model = PinvRegressor().fit_blocks([(S[i].asformat(form), y[i]) for i in cuts])
+        np.testing.assert_allclose(model.coef_, PinvRegressor().fit(S, y).coef_, rtol=1e-6)
+
     @pytest.mark.parametrize("sparse", [(False, True, False), (True, False, True)], ids=str)
     @pytest.mark.parametrize("n", [20, 150], ids=["wide", "tall"])
     def test_some_blocks_are_sparse(self, n, sparse):
