@@ -1241,3 +1241,26 @@ def test_some_blocks_have_weights(learner, first):
     found = clone(learner).fit_blocks(blocks, quiet=True).decision_function(X)
     expected = clone(learner).fit_blocks(filled, quiet=True).decision_function(X)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("way", ["partial_fit", "forget"])
+def test_targets_of_another_form_are_named(way):
+    """Those without a dimension, and with three, failed within NumPy beside several targets."""
+    for learner, Y in ((PinvRegressor(alpha=1.0), TARGETS), (PinvClassifier(alpha=1.0), LABELS)):
+        model = clone(learner).partial_fit(X, Y)
+        for y in (None, Y[:, :, None]):
+            with pytest.raises(ValueError, match=r"y has shape .*; \(n, \d\) was expected"):
+                getattr(model, way)(X, y)
+
+
+@pytest.mark.parametrize("other", [None, 5, "model.skops"])
+def test_what_is_no_model_cannot_be_merged(other):
+    with pytest.raises(TypeError, match="cannot be merged; give a fitted learner, a Gram or a Tri"):
+        PinvRegressor(alpha=1.0).fit(X, TARGETS).merge(other)
+
+
+def test_models_of_other_columns_name_their_number():
+    """Their maps differ as well, of which a fingerprint tells nobody anything."""
+    one, two = (PinvRegressor(alpha=1.0).fit(X[:, :k], TARGETS) for k in (2, 3))
+    with pytest.raises(ValueError, match="differ in their number of features: 2 and 3"):
+        one.merge(two)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.linear_model import Ridge
 
 import pinvlearn as pl
@@ -136,6 +137,21 @@ def test_rows_of_a_frame_have_their_names_and_need_no_others(options):
     # rows that were kept lie in another order in memory, in which products round otherwise
     np.testing.assert_allclose(found, given, rtol=1e-12)
     np.testing.assert_allclose(found, expected.predict_interval(table.to_numpy(), **options))
+
+
+@pytest.mark.parametrize("given", ["training", "calibration"])
+def test_targets_of_every_form(rng, given):
+    """Sparse ones were no numbers, and a third dimension was more targets."""
+    X, Y = rng.standard_normal((30, 2)), rng.standard_normal((30, 2))
+    model = pl.PinvRegressor(alpha=1.0).fit(X, scipy.sparse.csr_array(Y))
+    method = "split" if given == "calibration" else "jackknife+"
+    expected = model.predict_interval(X, method=method, **{given: (X, Y)})
+    for form in (scipy.sparse.csr_array, scipy.sparse.coo_matrix):
+        found = model.predict_interval(X, method=method, **{given: (X, form(Y))})
+        np.testing.assert_array_equal(found, expected)
+    for y in (Y[:, :, None], None, Y[:5]):
+        with pytest.raises(ValueError, match=r"y has shape .*; give targets for each of the 30"):
+            model.predict_interval(X, method=method, **{given: (X, y)})
 
 
 @pytest.mark.parametrize("kind", [complex, "m8[s]", "M8[D]"])
@@ -407,7 +423,7 @@ class TestRefusals:
     def test_what_is_no_pair(self, data, wrong):
         X, Y, new, _ = data
         given = {"nothing else": (X,), 5: 5, "short": (X, Y[1:])}[wrong]
-        with pytest.raises(ValueError, match="must be|inconsistent numbers"):
+        with pytest.raises(ValueError, match="must be|targets for each of the 60 rows"):
             pl.PinvRegressor().fit(X, Y).predict_interval(new, method="cv+", training=given)
 
     def test_exact_kernel_machines(self, data):

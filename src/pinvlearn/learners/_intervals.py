@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, to_dense
 from pinvlearn._core.device import as_given, home, moved_to, on_device, to_host
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
@@ -257,11 +258,13 @@ def _check_enough(n: int, coverage: float, what: str) -> None:
 
 def _targets_of(y: Any, rows: Matrix) -> Array:
     """Targets of rows, where they live, of shape (n, t)."""
+    check_sparse(y, "y")
     y = following(y, rows)
-    check_consistent_length(as_given(rows), as_given(y))
-    targets = np.asarray(y, like=home(y))
+    targets, n = to_dense(y) if is_sparse(y) else np.asarray(y, like=home(y)), rows.shape[0]
+    if targets.ndim not in (1, 2) or len(targets) != n:
+        raise ValueError(f"y has shape {targets.shape}; give targets for each of the {n} rows.")
     check_real(targets, "y")
-    targets = np.asarray(targets, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
+    targets = np.asarray(targets, dtype=np.float64, like=home(y)).reshape(n, -1)
     check_finite(targets, None, "y")
     return moved_to(targets, rows)
 

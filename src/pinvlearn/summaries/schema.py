@@ -284,9 +284,9 @@ class Schema:
 _KEPT = "classes"  # an array, kept as such
 _COMPARED = {
     "task": "task",
-    "fingerprint": "feature maps (by fingerprint)",
     "n_features": "number of features",
     "feature_names": "feature names",
+    "fingerprint": "feature maps (by fingerprint)",
     "n_columns": "number of columns",
     "one_target": "shape of y",
     "prepared": "preparation of the inputs (by fingerprint)",
