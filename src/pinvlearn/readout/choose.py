@@ -21,7 +21,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.device import to_host
-from pinvlearn.readout.factors import Factor, Spectral, spectral_from_moments
+from pinvlearn.readout.factors import Factor, Spectral, magnitude_of, spectral_from_moments
 from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.scoring import FOLDS, Verdict
 
@@ -159,7 +159,8 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     Where directions leave no dimension free nothing of the targets lies outside of them.
     """
     center = factor.center
-    real = (factor.s**2 > 4.0 * factor.noise) & (factor.s > 0.0)
+    rounding = max(n, len(center.H_mean)) * EPS * magnitude_of(factor)
+    real = factor.s**2 > (4.0 * factor.noise or rounding**2)
     along = to_host(np.square(factor.C[np.flatnonzero(real)] / factor.s[real, None]))
     free = n - np.count_nonzero(real) - float(center.intercept)
     outside = (center.squares - along.sum(axis=0)).clip(min=0.0) * (free > 0.0)
