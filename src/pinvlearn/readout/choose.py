@@ -156,7 +156,8 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     Residuals and free dimensions are sums of what alpha takes from each direction, alpha/(s² +
     alpha).  As differences of large numbers both would drown in rounding where rows are fewer than
     columns, and so would they in the directions that are nothing but noise: those are left out.
-    Where directions leave no dimension free nothing of the targets lies outside of them.
+    Where directions leave no dimension free nothing of the targets lies outside of them, and alpha
+    cancels: the quotient holds at alpha = 0 too, where both vanish.
     """
     center = factor.center
     rounding = max(n, len(center.H_mean)) * EPS * magnitude_of(factor)
@@ -168,6 +169,8 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     for alpha in alphas:
         inverse = factor.inverse(float(alpha))[real]
         taken = alpha * inverse if alpha > 0.0 else (inverse == 0.0).astype(float)
+        if free == 0.0 and len(inverse) and inverse.all():
+            taken = inverse / inverse.max()
         rss = float((outside + taken**2 @ along).mean())
         scores.append(validation(rss, max(free + float(taken.sum()), EPS), n, center.total))
     return np.array(scores)
