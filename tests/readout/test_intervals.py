@@ -278,6 +278,16 @@ def test_groups_that_alone_determine_a_direction_are_refused(data):
         model.predict_interval(new, 0.5, method="cv+", groups=np.zeros(len(X)))
 
 
+@pytest.mark.parametrize("options", [{"method": "jackknife+"}, {"normalised": True}], ids=str)
+def test_rounding_is_told_from_other_rows(rng, options):
+    """Of features far from zero "cholesky" has few digits, and the rows seemed to be others."""
+    X, y = rng.standard_normal((8, 15)) + 1e7, rng.standard_normal(8)
+    model = pl.PinvRegressor(alpha=1.0, solver="cholesky", keep_rows=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"not the rows of the fit.* Or they are, and rounding"):
+        model.predict_interval(X, 0.5, **options)
+    pl.PinvRegressor(alpha=1.0, keep_rows=True).fit(X, y).predict_interval(X, 0.5, **options)
+
+
 def test_rows_that_are_not_those_of_the_fit_are_refused_by_folds(data):
     X, Y, new, _ = data
     model = pl.PinvRegressor(alpha=2.0).fit(X, Y)

@@ -38,6 +38,9 @@ OTHER_ROWS = (
     "them out one by one does not give loo_predictions_."
 )
 
+ROUNDING = 1e-6
+"""Of the largest target: what residuals of the training rows may differ by."""
+
 
 class IntervalPredictor(LedgerHolder):
     """A learner that can tell how far its predictions may be off."""
@@ -174,7 +177,8 @@ class IntervalPredictor(LedgerHolder):
         inside = np.flatnonzero(w)
         errors = self._left_out_errors(Y)[inside]
         rows, w = rows[inside], w[inside]
-        _check_same_rows(Y[inside] - self._outputs_of(rows), errors, Y)
+        if not _may_be_same(Y[inside] - self._outputs_of(rows), errors, Y):
+            raise self._other_rows(Y)
         T = log_errors(np.abs(errors), Y[inside])
         features = rows_in_memory(
             self.map_, rows, T, w, self.map_.n_columns, check_jobs(self.n_jobs)
@@ -201,7 +205,8 @@ class IntervalPredictor(LedgerHolder):
         residuals = Y - self._outputs_of(rows)
         inside = slice(None) if w.all() else np.flatnonzero(w)
         alone = self._left_out_errors(Y)[inside]
-        _check_same_rows(residuals[inside], alone, Y)
+        if not _may_be_same(residuals[inside], alone, Y):
+            raise self._other_rows(Y)
         left_out = RowsLeftOut.of(
             self.map_,
             rows[inside],
@@ -212,7 +217,7 @@ class IntervalPredictor(LedgerHolder):
             check_jobs(self.n_jobs),
         )
         freedom = left_out.freedom[:, None]
-        allowed = freedom * (1e-4 * np.abs(alone) + 1e-6 * np.abs(Y).max())
+        allowed = freedom * (1e-4 * np.abs(alone) + ROUNDING * np.abs(Y).max())
         allowed += TOLERANCE * np.abs(Y).max()  # of the predictions
         if not (np.abs(residuals[inside] - freedom * alone) <= allowed).all():
             most = min(len(alone) - 1, left_out.whitened.shape[1])
@@ -222,8 +227,19 @@ class IntervalPredictor(LedgerHolder):
                     f"has {self.rank_} of {most}: fit without rank=, and with a solver that keeps "
                     "all of them."
                 )
-            raise ValueError(OTHER_ROWS)
+            raise self._other_rows(Y)
         return left_out
+
+    def _other_rows(self, Y: Array) -> ValueError:
+        """That training rows are not those of the fit, or that rounding makes them seem so."""
+        told = float(on_device(self.loo_error_).max()) / (float(np.abs(Y).max()) or 1.0)
+        off = max(told, self.report_.error or 0.0)
+        if not off > ROUNDING:
+            return ValueError(OTHER_ROWS)
+        return ValueError(
+            f"{OTHER_ROWS} Or they are, and rounding has moved that by {off:.1g} of the largest "
+            'target, see loo_error_ and report_: fit with solver="auto" or "qr".'
+        )
 
 
 def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
@@ -234,16 +250,14 @@ def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
     return given
 
 
-def _check_same_rows(residuals: Array, errors: Array, Y: Array) -> None:
-    """Refuse rows whose residuals could not be those of a fit with these left-out errors.
+def _may_be_same(residuals: Array, errors: Array, Y: Array) -> bool:
+    """Whether residuals could be those of a fit with these left-out errors.
 
     A row pulls the fit towards itself, never beyond and never away.
     """
-    rounding = 1e-6 * np.abs(Y).max()
-    if (residuals * np.sign(errors) < -rounding).any() or (
-        np.abs(residuals) > np.abs(errors) * (1.0 + 1e-6) + rounding
-    ).any():
-        raise ValueError(OTHER_ROWS)
+    rounding = ROUNDING * np.abs(Y).max()
+    beyond = np.abs(residuals) > np.abs(errors) * (1.0 + ROUNDING) + rounding
+    return not ((residuals * np.sign(errors) < -rounding).any() or beyond.any())
 
 
 def _check_enough(n: int, coverage: float, what: str) -> None:
