@@ -382,6 +382,15 @@ class TestTemperatureOfTheLatestBlock:
         else:
             np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
 
+    def test_a_model_before_that_has_no_solution_is_named(self):
+        """Few rows, or ones that are all alike; a larger ridge is no advice for those that came."""
+        model = PinvClassifier(alpha=1e-20).partial_fit(X[:3], [True, False, True])
+        model.partial_fit(X, CLASSES > 2)
+        assert model.score(X, CLASSES > 2) > 0.5
+        with pytest.raises(ValueError, match="scaled by the block that came last.* another block"):
+            model.predict_proba(X)
+        assert model.partial_fit(X, CLASSES > 2).predict_proba(X).shape == (N, 2)
+
     def test_goes_on_from_a_fit(self):
         model = clone(self.MODEL).fit(X[:200], CLASSES[:200])
         left_out = model.temperature_
