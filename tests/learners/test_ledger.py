@@ -731,19 +731,23 @@ class TestForgetting:
             with pytest.raises(ValueError, match="decay"):
                 model.partial_fit(X, CLASSES, decay=decay)
 
-    @pytest.mark.parametrize("solver", ["auto", "qr"])
-    def test_rows_that_fade_leave_a_ridge_to_be_chosen(self, solver):
+    @pytest.mark.parametrize("solver", ["auto", "qr", "cholesky"])
+    @pytest.mark.parametrize(("decay", "score"), [(0.8, 0.99), (0.5, 0.9)])
+    def test_rows_that_fade_leave_a_ridge_to_be_chosen(self, solver, decay, score):
         """Counted in part they were fewer than columns, and no ridge but the largest was left."""
         rng = np.random.default_rng(0)
         coef, model = rng.standard_normal(30), PinvRegressor(solver=solver)
         for _ in range(30):
             rows = rng.standard_normal((5, 30))
-            model.partial_fit(rows, rows @ coef + 0.1 * rng.standard_normal(5), decay=0.8)
+            model.partial_fit(rows, rows @ coef + 0.1 * rng.standard_normal(5), decay=decay)
         rows = rng.standard_normal((100, 30))
-        assert model.score(rows, rows @ coef) > 0.99
+        assert model.score(rows, rows @ coef) > score
         one, other = (PinvRegressor(solver=solver).partial_fit(X, TARGETS) for _ in range(2))
         other.partial_fit(X[:0], TARGETS[:0], decay=0.25)
         assert other.alpha_ == pytest.approx(0.25 * one.alpha_)
+        two = PinvRegressor(solver=solver).partial_fit(X[:1], TARGETS[:1])
+        two.partial_fit(X[1:2], TARGETS[1:2], decay=decay)
+        assert two.alpha_ == two.alphas_.max()  # all are alike
 
     def test_decayed_rows(self):
         model = ExtremeSVMClassifier(30, **FIXED).partial_fit(X[:200], CLASSES[:200])
