@@ -263,6 +263,8 @@ def test_bad_calls():
         fit(ESTIMATOR, rows)
     with pytest.raises(ValueError, match=f"X has {len(X)} rows, y has {len(X) - 1}"):
         fit(ESTIMATOR, rows, y[:-1])
+    with pytest.raises(ValueError, match=f"sample_weight is 2.0; give .* of the {len(X)} rows"):
+        fit(ESTIMATOR, rows, y, 2.0)
     with pytest.raises(ValueError, match="numbers of blocks differ"):
         fit(ESTIMATOR, frame(NAMES), frame("y").repartition(npartitions=2))
     with pytest.raises(TypeError, match="y is a list"):

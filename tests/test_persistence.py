@@ -172,6 +172,19 @@ def test_round_trip_of_a_pipeline(file) -> None:
     np.testing.assert_array_equal(output(pinvlearn.load(file)), output(model))
 
 
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_round_trip_of_weights_of_false_and_true(kind, file) -> None:
+    """skops reads any key of such a type as true: the weight of false was lost."""
+    weights = {kind(0): 2.5, kind(1): 0.5}
+    model = pinvlearn.PinvClassifier(alpha=1.0, class_weight=weights).fit(X, X[:, 0] > 0)
+    pinvlearn.save(make_pipeline(StandardScaler(), model), file)
+    assert model.class_weight == weights
+    again = pinvlearn.load(file)[-1]
+    assert again.class_weight == {0: 2.5, 1: 0.5}
+    model.partial_fit(X, X[:, 0] > 0)
+    np.testing.assert_array_equal(again.partial_fit(X, X[:, 0] > 0).coef_, model.coef_)
+
+
 def test_round_trip_of_shared_parts(file) -> None:
     """One array, one random state and one generator in two places each."""
     state, rng = np.random.RandomState(0), np.random.default_rng(0)

@@ -409,3 +409,9 @@ class TestClassesThatAreObjects:
 def test_threads_are_counted_as_in_scikit_learn(monkeypatch, given, threads):
     monkeypatch.setattr("pinvlearn._validation.parameters.processors", lambda: 4)
     assert v.check_jobs(given) == threads
+
+
+@pytest.mark.parametrize("given", [0, 1.5, "all", True])
+def test_what_n_jobs_may_be_is_said(given):
+    with pytest.raises(ValueError, match="at least 1.* Or give None, -1 for all cores"):
+        v.check_jobs(given)

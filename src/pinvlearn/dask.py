@@ -132,6 +132,8 @@ def _parts(name: str, part: Any, rows: tuple[float, ...] | None) -> list[Any]:
     """The delayed blocks of rows of one collection, cut like X where that can be done."""
     if rows is not None and not np.isnan(sum(rows)):
         n = int(sum(rows))
+        if np.ndim(part) == 0:
+            raise ValueError(f"{name} is {part!r}; give an entry for each of the {n} rows of X.")
         if not dask.is_dask_collection(part):
             part = dask.array.from_array(np.asarray(part), chunks=-1)
         if isinstance(part, dask.array.Array) and not np.isnan(part.shape[0]):

@@ -169,7 +169,7 @@ def write_model(model: Any, draft: Path) -> None:
             "scikit-learn Pipeline that ends in one. From a search, save its best_estimator_."
         )
     try:
-        made = io.BytesIO(skops_io.dumps(_without_callbacks(model)))
+        made = io.BytesIO(skops_io.dumps(_as_written(model)))
     except (TypeError, RecursionError) as error:  # of pickle's, that name no part
         raise TypeError(
             f"the model holds something that cannot be written without code ({error}), such as a "
@@ -195,14 +195,22 @@ def write_model(model: Any, draft: Path) -> None:
         ) from error
 
 
-def _without_callbacks(model: Any) -> Any:
-    """The same without those who listen to its fits, which are no part of what was learned."""
-    if not hasattr(model, CALLBACKS) and not isinstance(model, Pipeline):
+def _as_written(model: Any) -> Any:
+    """The same without those who listen to its fits, which are no part of what was learned.
+
+    Weights of the classes False and True are named 0 and 1, which are equal to them: skops reads
+    keys from text, and every text is True.
+    """
+    weights = getattr(model, "class_weight", None)
+    if not (hasattr(model, CALLBACKS) or isinstance(model, Pipeline) or isinstance(weights, dict)):
         return model
     bare = copy.copy(model)
     vars(bare).pop(CALLBACKS, None)
+    if isinstance(weights, dict):
+        named = ((int(k) if isinstance(k, bool | np.bool_) else k, w) for k, w in weights.items())
+        bare.class_weight = dict(named)
     if isinstance(bare, Pipeline):
-        bare.steps = [(name, _without_callbacks(step)) for name, step in bare.steps]
+        bare.steps = [(name, _as_written(step)) for name, step in bare.steps]
     return bare
 
 

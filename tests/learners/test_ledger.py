@@ -191,6 +191,13 @@ class TestExactness:
             ExtremeSVMClassifier(None, **FIXED).fit(S, CLASSES).coef_, whole.coef_, rtol=1e-9
         )
 
+    @pytest.mark.parametrize("form", ["coo", "bsr", "dia", "dok", "lil"])
+    def test_sparse_blocks_of_every_format(self, form):
+        S, y = scipy.sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0)), TARGETS
+        cuts = np.split(np.arange(N), [100, 200])
+        model = PinvRegressor().fit_blocks([(S[i].asformat(form), y[i]) for i in cuts])
+        np.testing.assert_allclose(model.coef_, PinvRegressor().fit(S, y).coef_, rtol=1e-6)
+
     @pytest.mark.parametrize("sparse", [(False, True, False), (True, False, True)], ids=str)
     @pytest.mark.parametrize("n", [20, 150], ids=["wide", "tall"])
     def test_some_blocks_are_sparse(self, n, sparse):
@@ -374,6 +381,15 @@ class TestTemperatureOfTheLatestBlock:
             np.testing.assert_allclose(found, 1 / (1 + np.exp(-2 * scaled)))
         else:
             np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
+
+    def test_a_model_before_that_has_no_solution_is_named(self):
+        """Few rows, or ones that are all alike; a larger ridge is no advice for those that came."""
+        model = PinvClassifier(alpha=1e-20).partial_fit(X[:3], [True, False, True])
+        model.partial_fit(X, CLASSES > 2)
+        assert model.score(X, CLASSES > 2) > 0.5
+        with pytest.raises(ValueError, match="scaled by the block that came last.* another block"):
+            model.predict_proba(X)
+        assert model.partial_fit(X, CLASSES > 2).predict_proba(X).shape == (N, 2)
 
     def test_goes_on_from_a_fit(self):
         model = clone(self.MODEL).fit(X[:200], CLASSES[:200])
@@ -714,6 +730,24 @@ class TestForgetting:
         for decay in (0.0, -1.0, 1.5, np.nan):
             with pytest.raises(ValueError, match="decay"):
                 model.partial_fit(X, CLASSES, decay=decay)
+
+    @pytest.mark.parametrize("solver", ["auto", "qr", "cholesky"])
+    @pytest.mark.parametrize(("decay", "score"), [(0.8, 0.99), (0.5, 0.9)])
+    def test_rows_that_fade_leave_a_ridge_to_be_chosen(self, solver, decay, score):
+        """Counted in part they were fewer than columns, and no ridge but the largest was left."""
+        rng = np.random.default_rng(0)
+        coef, model = rng.standard_normal(30), PinvRegressor(solver=solver)
+        for _ in range(30):
+            rows = rng.standard_normal((5, 30))
+            model.partial_fit(rows, rows @ coef + 0.1 * rng.standard_normal(5), decay=decay)
+        rows = rng.standard_normal((100, 30))
+        assert model.score(rows, rows @ coef) > score
+        one, other = (PinvRegressor(solver=solver).partial_fit(X, TARGETS) for _ in range(2))
+        other.partial_fit(X[:0], TARGETS[:0], decay=0.25)
+        assert other.alpha_ == pytest.approx(0.25 * one.alpha_)
+        two = PinvRegressor(solver=solver).partial_fit(X[:1], TARGETS[:1])
+        two.partial_fit(X[1:2], TARGETS[1:2], decay=decay)
+        assert two.alpha_ == two.alphas_.max()  # all are alike
 
     def test_decayed_rows(self):
         model = ExtremeSVMClassifier(30, **FIXED).partial_fit(X[:200], CLASSES[:200])
@@ -1234,3 +1268,26 @@ def test_some_blocks_have_weights(learner, first):
     found = clone(learner).fit_blocks(blocks, quiet=True).decision_function(X)
     expected = clone(learner).fit_blocks(filled, quiet=True).decision_function(X)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("way", ["partial_fit", "forget"])
+def test_targets_of_another_form_are_named(way):
+    """Those without a dimension, and with three, failed within NumPy beside several targets."""
+    for learner, Y in ((PinvRegressor(alpha=1.0), TARGETS), (PinvClassifier(alpha=1.0), LABELS)):
+        model = clone(learner).partial_fit(X, Y)
+        for y in (None, Y[:, :, None]):
+            with pytest.raises(ValueError, match=r"y has shape .*; \(n, \d\) was expected"):
+                getattr(model, way)(X, y)
+
+
+@pytest.mark.parametrize("other", [None, 5, "model.skops"])
+def test_what_is_no_model_cannot_be_merged(other):
+    with pytest.raises(TypeError, match="cannot be merged; give a fitted learner, a Gram or a Tri"):
+        PinvRegressor(alpha=1.0).fit(X, TARGETS).merge(other)
+
+
+def test_models_of_other_columns_name_their_number():
+    """Their maps differ as well, of which a fingerprint tells nobody anything."""
+    one, two = (PinvRegressor(alpha=1.0).fit(X[:, :k], TARGETS) for k in (2, 3))
+    with pytest.raises(ValueError, match="differ in their number of features: 2 and 3"):
+        one.merge(two)

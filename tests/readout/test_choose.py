@@ -204,6 +204,30 @@ def test_targets_are_told_to_the_last_by_as_many_directions_as_rows(shape):
         np.testing.assert_allclose(fitted.gcv_scores_, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["auto", "gram", "exact", "qr"])
+@pytest.mark.parametrize("shape", [(6, 30), (20, 20), (20, 19), (2, 1)])
+def test_no_ridge_is_judged_by_its_limit_where_every_row_can_be_fitted(solver, shape):
+    """Residuals and freedom are both 0 there, which was the best of scores."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    fitted = pinvlearn.PinvRegressor(alpha=[0.0, 1e-9, 1.0], loo_scoring=None, solver=solver)
+    nothing, little, _ = fitted.fit(X, y).gcv_scores_
+    assert nothing == pytest.approx(little, rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["exact", "qr"])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_the_direction_that_centring_leaves_is_no_direction(solver, offset):
+    """Of as many singular values as rows the last is rounding, which tiny ridges do not hide."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((6, 30)) + offset, rng.standard_normal(6)
+        expected = pinvlearn.PinvRegressor(solver="gram", loo_scoring=None).fit(X, y)
+        found = pinvlearn.PinvRegressor(solver=solver, loo_scoring=None).fit(X, y)
+        np.testing.assert_allclose(found.gcv_scores_, expected.gcv_scores_, rtol=1e-6)
+        assert found.alpha_ == pytest.approx(expected.alpha_)
+
+
 def test_one_alpha_without_leave_one_out_has_no_scores():
     kind, X, y = PROBLEMS["regression"]
     fitted = model("Pinv", kind, alpha=1.0, loo_scoring=None).fit(X, y)

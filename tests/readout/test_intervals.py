@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.linear_model import Ridge
 
 import pinvlearn as pl
@@ -138,6 +139,21 @@ def test_rows_of_a_frame_have_their_names_and_need_no_others(options):
     np.testing.assert_allclose(found, expected.predict_interval(table.to_numpy(), **options))
 
 
+@pytest.mark.parametrize("given", ["training", "calibration"])
+def test_targets_of_every_form(rng, given):
+    """Sparse ones were no numbers, and a third dimension was more targets."""
+    X, Y = rng.standard_normal((30, 2)), rng.standard_normal((30, 2))
+    model = pl.PinvRegressor(alpha=1.0).fit(X, scipy.sparse.csr_array(Y))
+    method = "split" if given == "calibration" else "jackknife+"
+    expected = model.predict_interval(X, method=method, **{given: (X, Y)})
+    for form in (scipy.sparse.csr_array, scipy.sparse.coo_matrix):
+        found = model.predict_interval(X, method=method, **{given: (X, form(Y))})
+        np.testing.assert_array_equal(found, expected)
+    for y in (Y[:, :, None], None, Y[:5]):
+        with pytest.raises(ValueError, match=r"y has shape .*; give targets for each of the 30"):
+            model.predict_interval(X, method=method, **{given: (X, y)})
+
+
 @pytest.mark.parametrize("kind", [complex, "m8[s]", "M8[D]"])
 def test_targets_that_are_no_real_numbers(kind):
     """Of complex ones the real part was taken, of dates and durations the ticks."""
@@ -260,6 +276,16 @@ def test_groups_that_alone_determine_a_direction_are_refused(data):
         model.fit(X, Y).predict_interval(new, 0.5, method="cv+", groups=groups)
     with pytest.raises(ValueError, match="groups holds .* alone"):
         model.predict_interval(new, 0.5, method="cv+", groups=np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("options", [{"method": "jackknife+"}, {"normalised": True}], ids=str)
+def test_rounding_is_told_from_other_rows(rng, options):
+    """Of features far from zero "cholesky" has few digits, and the rows seemed to be others."""
+    X, y = rng.standard_normal((8, 15)) + 1e7, rng.standard_normal(8)
+    model = pl.PinvRegressor(alpha=1.0, solver="cholesky", keep_rows=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"not the rows of the fit.* Or they are, and rounding"):
+        model.predict_interval(X, 0.5, **options)
+    pl.PinvRegressor(alpha=1.0, keep_rows=True).fit(X, y).predict_interval(X, 0.5, **options)
 
 
 def test_rows_that_are_not_those_of_the_fit_are_refused_by_folds(data):
@@ -407,7 +433,7 @@ class TestRefusals:
     def test_what_is_no_pair(self, data, wrong):
         X, Y, new, _ = data
         given = {"nothing else": (X,), 5: 5, "short": (X, Y[1:])}[wrong]
-        with pytest.raises(ValueError, match="must be|inconsistent numbers"):
+        with pytest.raises(ValueError, match="must be|targets for each of the 60 rows"):
             pl.PinvRegressor().fit(X, Y).predict_interval(new, method="cv+", training=given)
 
     def test_exact_kernel_machines(self, data):

@@ -166,7 +166,7 @@ class TestForgetting:
         left, rest = old * 0.25 + new - gone, np.delete(np.arange(N), first)
         close(second_moments(left), oracle(CLASSES, present, rest))
         assert left.n_rows == pytest.approx(present[rest].sum())
-        assert left.n_weighted == pytest.approx(present[rest].sum())
+        assert left.n_weighted == pytest.approx(len(rest))  # which weigh alike
 
     def test_all_decayed_rows(self):
         one = summary_of(Gram, MAP, X, CLASSES)
@@ -179,4 +179,15 @@ class TestForgetting:
 def test_decay(kind):
     summary = summary_of(kind, MAP, X, CLASSES) * 0.25
     close(second_moments(summary), 0.25 * oracle(CLASSES))
-    assert summary.n_rows == summary.n_weighted == 0.25 * N
+    assert (summary.n_rows, summary.n_weighted) == (0.25 * N, N)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decayed_rows_are_as_many_as_tell_as_much(kind):
+    """By Kish's count, whatever the order, and before and after a file."""
+    parts, decay = blocks(kind, CLASSES, [40, 60]), 0.25
+    total = (parts[0] * decay + parts[1]) * decay + parts[2]
+    weights = np.repeat([decay**2, decay, 1.0], [40, 20, N - 60])
+    assert total.n_weighted == pytest.approx(weights.sum() ** 2 / (weights @ weights))
+    assert type(total).from_arrays(total.arrays(), total.schema, total.counted()).decayed
+    assert sum(parts[1:], parts[0]).n_weighted == N

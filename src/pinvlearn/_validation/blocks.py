@@ -112,7 +112,7 @@ def check_block_targets(y: Any, schema: Schema, where: str = "") -> Any:
                 "none missing; use a regressor for other targets."
             )
         return y
-    if (y.ndim == 1) != schema.one_target or (y.ndim == 2 and y.shape[1] != schema.n_targets):
+    if not y.ndim or y.shape[1:] != (() if schema.one_target else (schema.n_targets,)):
         shape = "(n,)" if schema.one_target else f"(n, {schema.n_targets})"
         raise ValueError(f"y has shape {y.shape}; {shape} was expected, as in the first block.")
     if schema.task == "labels":

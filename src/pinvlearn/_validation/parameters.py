@@ -28,7 +28,10 @@ def check_jobs(n_jobs: Any) -> int | None:
     """
     if isinstance(n_jobs, int | np.integer) and n_jobs < 0:
         return max(processors() + 1 + int(n_jobs), 1)
-    return check_count("n_jobs", n_jobs, least=1)
+    try:
+        return check_count("n_jobs", n_jobs, least=1)
+    except ValueError as error:
+        raise ValueError(f"{error} Or give None, -1 for all cores, -2 for all but one.") from None
 
 
 def check_size(name: str, value: Any) -> int:

@@ -192,6 +192,7 @@ def source_name(head: Head) -> str:
     """A name for where rows come from: the digest of the first of them."""
     digest = hashlib.sha256()
     for part in (head.X, head.y):
-        part = to_dense(part[:1]) if hasattr(part, "toarray") else head_of(part)
+        # of the sparse formats, some give no rows
+        part = to_dense(part.tocsr()[:1]) if hasattr(part, "toarray") else head_of(part)
         digest.update(repr(part.tolist()).encode())
     return digest.hexdigest()[:16]

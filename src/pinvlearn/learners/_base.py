@@ -371,7 +371,14 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
 
     def _tested(self, test: Latest) -> float:
         """The temperature of rows that came last, as the model before them predicts them."""
-        readout = self._solved_from(test.before)
+        try:
+            readout = self._solved_from(test.before)
+        except ValueError as error:
+            raise ValueError(
+                "probabilities are scaled by the block that came last, as the model before it "
+                "predicts it, which cannot be solved for. They are there after another block. Of "
+                f"the rows before: {error}"
+            ) from error
         outputs = np.vstack([p.H @ readout.coef + readout.intercept for p in test.rows.pieces()])
         return temperature_of(test.rows.schema, test.rows.Y, outputs, test.rows.weights)
 

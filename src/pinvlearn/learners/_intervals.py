@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
-from pinvlearn._core.arrays import Array, IntArray, Matrix
+from pinvlearn._core.arrays import Array, IntArray, Matrix, is_sparse, to_dense
 from pinvlearn._core.device import as_given, home, moved_to, on_device, to_host
+from pinvlearn._core.sparse import check_sparse
 from pinvlearn._core.threads import one_blas_thread
 from pinvlearn._validation import (
     check_alpha,
@@ -36,6 +37,9 @@ OTHER_ROWS = (
     "training= are not the rows of the fit, or not in its order, or with other weights: leaving "
     "them out one by one does not give loo_predictions_."
 )
+
+ROUNDING = 1e-6
+"""Of the largest target: what residuals of the training rows may differ by."""
 
 
 class IntervalPredictor(LedgerHolder):
@@ -173,7 +177,8 @@ class IntervalPredictor(LedgerHolder):
         inside = np.flatnonzero(w)
         errors = self._left_out_errors(Y)[inside]
         rows, w = rows[inside], w[inside]
-        _check_same_rows(Y[inside] - self._outputs_of(rows), errors, Y)
+        if not _may_be_same(Y[inside] - self._outputs_of(rows), errors, Y):
+            raise self._other_rows(Y)
         T = log_errors(np.abs(errors), Y[inside])
         features = rows_in_memory(
             self.map_, rows, T, w, self.map_.n_columns, check_jobs(self.n_jobs)
@@ -200,7 +205,8 @@ class IntervalPredictor(LedgerHolder):
         residuals = Y - self._outputs_of(rows)
         inside = slice(None) if w.all() else np.flatnonzero(w)
         alone = self._left_out_errors(Y)[inside]
-        _check_same_rows(residuals[inside], alone, Y)
+        if not _may_be_same(residuals[inside], alone, Y):
+            raise self._other_rows(Y)
         left_out = RowsLeftOut.of(
             self.map_,
             rows[inside],
@@ -211,7 +217,7 @@ class IntervalPredictor(LedgerHolder):
             check_jobs(self.n_jobs),
         )
         freedom = left_out.freedom[:, None]
-        allowed = freedom * (1e-4 * np.abs(alone) + 1e-6 * np.abs(Y).max())
+        allowed = freedom * (1e-4 * np.abs(alone) + ROUNDING * np.abs(Y).max())
         allowed += TOLERANCE * np.abs(Y).max()  # of the predictions
         if not (np.abs(residuals[inside] - freedom * alone) <= allowed).all():
             most = min(len(alone) - 1, left_out.whitened.shape[1])
@@ -221,8 +227,19 @@ class IntervalPredictor(LedgerHolder):
                     f"has {self.rank_} of {most}: fit without rank=, and with a solver that keeps "
                     "all of them."
                 )
-            raise ValueError(OTHER_ROWS)
+            raise self._other_rows(Y)
         return left_out
+
+    def _other_rows(self, Y: Array) -> ValueError:
+        """That training rows are not those of the fit, or that rounding makes them seem so."""
+        told = float(on_device(self.loo_error_).max()) / (float(np.abs(Y).max()) or 1.0)
+        off = max(told, self.report_.error or 0.0)
+        if not off > ROUNDING:
+            return ValueError(OTHER_ROWS)
+        return ValueError(
+            f"{OTHER_ROWS} Or they are, and rounding has moved that by {off:.1g} of the largest "
+            'target, see loo_error_ and report_: fit with solver="auto" or "qr".'
+        )
 
 
 def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
@@ -233,16 +250,14 @@ def _pair(name: str, given: Any, what: str, weights: bool = False) -> Any:
     return given
 
 
-def _check_same_rows(residuals: Array, errors: Array, Y: Array) -> None:
-    """Refuse rows whose residuals could not be those of a fit with these left-out errors.
+def _may_be_same(residuals: Array, errors: Array, Y: Array) -> bool:
+    """Whether residuals could be those of a fit with these left-out errors.
 
     A row pulls the fit towards itself, never beyond and never away.
     """
-    rounding = 1e-6 * np.abs(Y).max()
-    if (residuals * np.sign(errors) < -rounding).any() or (
-        np.abs(residuals) > np.abs(errors) * (1.0 + 1e-6) + rounding
-    ).any():
-        raise ValueError(OTHER_ROWS)
+    rounding = ROUNDING * np.abs(Y).max()
+    beyond = np.abs(residuals) > np.abs(errors) * (1.0 + ROUNDING) + rounding
+    return not ((residuals * np.sign(errors) < -rounding).any() or beyond.any())
 
 
 def _check_enough(n: int, coverage: float, what: str) -> None:
@@ -257,11 +272,13 @@ def _check_enough(n: int, coverage: float, what: str) -> None:
 
 def _targets_of(y: Any, rows: Matrix) -> Array:
     """Targets of rows, where they live, of shape (n, t)."""
+    check_sparse(y, "y")
     y = following(y, rows)
-    check_consistent_length(as_given(rows), as_given(y))
-    targets = np.asarray(y, like=home(y))
+    targets, n = to_dense(y) if is_sparse(y) else np.asarray(y, like=home(y)), rows.shape[0]
+    if targets.ndim not in (1, 2) or len(targets) != n:
+        raise ValueError(f"y has shape {targets.shape}; give targets for each of the {n} rows.")
     check_real(targets, "y")
-    targets = np.asarray(targets, dtype=np.float64, like=home(y)).reshape(rows.shape[0], -1)
+    targets = np.asarray(targets, dtype=np.float64, like=home(y)).reshape(n, -1)
     check_finite(targets, None, "y")
     return moved_to(targets, rows)
 

@@ -558,6 +558,11 @@ def _summary_of(other: Any) -> Summary:
     """The summary of a model, or the one given."""
     if hasattr(other, "offers"):
         return other
+    if not hasattr(other, "fit"):
+        raise TypeError(
+            f"a {type(other).__name__} cannot be merged; give a fitted learner, a Gram or a "
+            "Triangle."
+        )
     check_is_fitted(other)
     summary: Summary | None = getattr(other, "summary_", None)
     if summary is None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from pinvlearn._core.arrays import Array
 from pinvlearn._core.device import to_host
-from pinvlearn.readout.factors import Factor, Spectral, spectral_from_moments
+from pinvlearn.readout.factors import Factor, Spectral, magnitude_of, spectral_from_moments
 from pinvlearn.readout.problem import EPS, Problem
 from pinvlearn.readout.scoring import FOLDS, Verdict
 
@@ -156,17 +156,25 @@ def validation_scores(factor: Spectral, alphas: Array, n: float) -> Array:
     Residuals and free dimensions are sums of what alpha takes from each direction, alpha/(s² +
     alpha).  As differences of large numbers both would drown in rounding where rows are fewer than
     columns, and so would they in the directions that are nothing but noise: those are left out.
-    Where directions leave no dimension free nothing of the targets lies outside of them.
+    Where directions leave no dimension free nothing of the targets lies outside of them, and alpha
+    cancels: the quotient holds at alpha = 0 too, where both vanish.  Decayed rows may count for
+    less than the directions that they span, of which there are no more than rows.
     """
     center = factor.center
-    real = (factor.s**2 > 4.0 * factor.noise) & (factor.s > 0.0)
+    rounding = max(n, len(center.H_mean)) * EPS * magnitude_of(factor)
+    real = factor.s**2 > (4.0 * factor.noise or rounding**2)
     along = to_host(np.square(factor.C[np.flatnonzero(real)] / factor.s[real, None]))
-    free = n - np.count_nonzero(real) - float(center.intercept)
-    outside = (center.squares - along.sum(axis=0)).clip(min=0.0) * (free > 0.0)
+    free = float(n - np.count_nonzero(real) - center.intercept)
+    outside = (center.squares - along.sum(axis=0)).clip(min=0.0)
+    if free <= 0.0:
+        outside *= (free < 0.0) & (outside > np.sqrt(EPS) * center.squares)
+        free = 0.0
     scores = []
     for alpha in alphas:
         inverse = factor.inverse(float(alpha))[real]
         taken = alpha * inverse if alpha > 0.0 else (inverse == 0.0).astype(float)
+        if free == 0.0 and len(inverse) and inverse.all() and not outside.any():
+            taken = inverse / inverse.max()
         rss = float((outside + taken**2 @ along).mean())
         scores.append(validation(rss, max(free + float(taken.sum()), EPS), n, center.total))
     return np.array(scores)

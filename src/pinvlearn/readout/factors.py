@@ -495,3 +495,9 @@ def spectral_from_rows(problem: Problem) -> Spectral:
     left = U[:, : len(s)]
     C = s[:, None] * (left.T @ rows.Y)
     return Spectral(RightVectors(Z, left, s), s, C, center, rcond, noise, U)
+
+
+def magnitude_of(factor: Factor) -> float:
+    """A norm of the rows before they were centred: rounding is in units of it."""
+    center = factor.center
+    return float(np.sqrt(factor.largest + center.total * (center.H_mean @ center.H_mean)))

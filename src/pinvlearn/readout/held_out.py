@@ -11,8 +11,8 @@ from pinvlearn._core.device import home
 from pinvlearn._core.products import times
 from pinvlearn.readout.choose import left_out
 from pinvlearn.readout.duals import norms_of
-from pinvlearn.readout.factors import Factor
-from pinvlearn.readout.leave_one_out import LeftOut, freed, freedom_left, magnitude_of
+from pinvlearn.readout.factors import Factor, magnitude_of
+from pinvlearn.readout.leave_one_out import LeftOut, freed, freedom_left
 from pinvlearn.readout.own_centers import Centers
 from pinvlearn.readout.problem import EPS, Problem, centred_rows
 

@@ -28,7 +28,7 @@ from pinvlearn.linalg.elimination import Split
 from pinvlearn.linalg.quadrature import quadrature
 from pinvlearn.readout.choose import best_of, freedom_of, left_out, validation
 from pinvlearn.readout.duals import Duals
-from pinvlearn.readout.factors import Factor, Inverted, spectral_from_rows
+from pinvlearn.readout.factors import Factor, Inverted, magnitude_of, spectral_from_rows
 from pinvlearn.readout.problem import EPS, Begun, Problem, Rows, centred_rows
 from pinvlearn.readout.rough import SURE, RoughFits
 from pinvlearn.readout.scoring import (
@@ -471,12 +471,6 @@ def _duals(factor: Factor, problem: Problem, inside: Any, root: Array) -> Duals:
         U = U - np.outer(unit, unit @ U)
     cut = noise * len(values) if noise else (rcond * size) ** 2
     return Duals(U, values, cut, noise, EPS * size)
-
-
-def magnitude_of(factor: Factor) -> float:
-    """A norm of the rows before they were centred: rounding is in units of it."""
-    center = factor.center
-    return float(np.sqrt(factor.largest + center.total * (center.H_mean @ center.H_mean)))
 
 
 def left_out_of_some(problem: Problem, factor: Factor, alphas: Array) -> Array:

@@ -186,7 +186,7 @@ class Problem:
 
     @property
     def n_weighted(self) -> float:
-        """Number of rows of positive weight, the decayed ones of a summary in part."""
+        """Number of rows of positive weight; of decayed ones of a summary, as many alike."""
         counted = self.rows_at_hand if self.summary is None else self.summary
         return float(counted.n_weighted)
 

@@ -53,7 +53,8 @@ class Gram:
     n_rows : float
         Rows counted, the decayed ones in part.
     n_weighted : float
-        Those of positive weight, which generalised cross-validation counts.
+        Those of positive weight, which generalised cross-validation counts; of decayed ones, as
+        many as would tell as much if all weighed alike (Kish 1965).
     mass : float
         Trace of ΦᵀΦ over all rows ever added or taken away: rounding errors are in units of it.
     forgotten : tuple of str
@@ -144,7 +145,7 @@ class Gram:
             schema,
             blocks,
             self.n_rows + other.n_rows,
-            self.n_weighted + other.n_weighted,
+            weighted_of_both(self, other),
             self.mass + other.mass,
             _gone([*self.forgotten, *other.forgotten], blocks),
             self.decayed or other.decayed,
@@ -200,7 +201,9 @@ class Gram:
             return self.n_rows - other.n_rows, self.n_weighted - other.n_weighted
         share = 1.0 - other.total / self.total
         share = 0.0 if abs(share) <= 10.0**-DIGITS_REFUSED else share  # what remains is rounding
-        return self.n_rows * share, self.n_weighted * share
+        squares = _squares(self) - _squares(other)
+        alike = (share * self.total) ** 2 / squares if squares > 0.0 else self.n_weighted * share
+        return self.n_rows * share, alike
 
     def __mul__(self, decay: float) -> Gram:
         """All rows so far with their weights multiplied by `decay`."""
@@ -208,7 +211,6 @@ class Gram:
             self,
             products=self.products * decay,
             n_rows=self.n_rows * decay,
-            n_weighted=self.n_weighted * decay,
             decayed=self.decayed or decay != 1.0,
             mass=self.mass * decay,
         )
@@ -423,6 +425,22 @@ def mean_of_both(one: Any, two: Any) -> Array | None:
     total = one.total + two.total
     middle: Array = one.target_totals / total + two.target_totals / total
     return middle
+
+
+def weighted_of_both(one: Any, two: Any) -> float:
+    """How many rows of positive weight two summaries have; of decayed ones, as many alike.
+
+    A row whose weight has faded leaves as many free dimensions as it tells of.
+    """
+    total, squares = one.total + two.total, _squares(one) + _squares(two)
+    if squares > 0.0 and (one.decayed or two.decayed):
+        return float(total**2 / squares)
+    return float(one.n_weighted + two.n_weighted)
+
+
+def _squares(summary: Any) -> float:
+    """The sum of squared weights, of `n_weighted` rows that weigh alike."""
+    return float(summary.total**2 / summary.n_weighted) if summary.n_weighted else 0.0
 
 
 def _gone(sources: list[str], blocks: Ranges) -> tuple[str, ...]:

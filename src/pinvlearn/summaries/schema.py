@@ -284,9 +284,9 @@ class Schema:
 _KEPT = "classes"  # an array, kept as such
 _COMPARED = {
     "task": "task",
-    "fingerprint": "feature maps (by fingerprint)",
     "n_features": "number of features",
     "feature_names": "feature names",
+    "fingerprint": "feature maps (by fingerprint)",
     "n_columns": "number of columns",
     "one_target": "shape of y",
     "prepared": "preparation of the inputs (by fingerprint)",
@@ -305,7 +305,8 @@ def weights_text(class_weight: Any) -> str | None:
 
 def _plain(label: Any) -> Any:
     label = label.item() if isinstance(label, np.generic) else label
-    return int(label) if isinstance(label, float) and label.is_integer() else label
+    whole = isinstance(label, bool) or (isinstance(label, float) and label.is_integer())
+    return int(label) if whole else label
 
 
 def as_classes(classes: Any) -> Any:

@@ -14,7 +14,7 @@ from pinvlearn._core.device import home, to_host
 from pinvlearn._core.factoring import triangle_of
 from pinvlearn.summaries.block import Block, raise_not_finite
 from pinvlearn.summaries.files import read_summary, write_summary
-from pinvlearn.summaries.gram import mean_of_both, same_kind, united
+from pinvlearn.summaries.gram import mean_of_both, same_kind, united, weighted_of_both
 from pinvlearn.summaries.schema import (
     Ranges,
     Schema,
@@ -45,9 +45,11 @@ class Triangle:
     n_rows : float
         Rows counted, the decayed ones in part.
     n_weighted : float
-        Those of positive weight, which generalised cross-validation counts.
+        Those of positive weight, as `Gram` counts them.
     middle : array of shape (t,) or None
         What was taken away from every target, as `Gram` does; it is in the first row of R alone.
+    decayed : bool
+        Whether weights were multiplied since rows were counted.
 
     See Also
     --------
@@ -60,6 +62,7 @@ class Triangle:
     n_rows: float = 0.0
     n_weighted: float = 0.0
     middle: Array | None = None
+    decayed: bool = False
 
     offers = "triangle"
 
@@ -113,8 +116,8 @@ class Triangle:
         blocks = add_ranges(self.blocks, other.blocks)
         middle = mean_of_both(self, other)
         R = stacked(self._widened(schema, middle), other._widened(schema, middle))
-        n_rows, n_weighted = self.n_rows + other.n_rows, self.n_weighted + other.n_weighted
-        return Triangle(R, schema, blocks, n_rows, n_weighted, middle)
+        rows = self.n_rows + other.n_rows, weighted_of_both(self, other)
+        return Triangle(R, schema, blocks, *rows, middle, self.decayed or other.decayed)
 
     def __sub__(self, other: Any) -> NoReturn:
         raise ValueError(
@@ -125,8 +128,8 @@ class Triangle:
 
     def __mul__(self, decay: float) -> Triangle:
         """All rows so far with their weights multiplied by `decay`."""
-        n_rows, n_weighted = self.n_rows * decay, self.n_weighted * decay
-        return replace(self, R=self.R * np.sqrt(decay), n_rows=n_rows, n_weighted=n_weighted)
+        n_rows, decayed = self.n_rows * decay, self.decayed or decay != 1.0
+        return replace(self, R=self.R * np.sqrt(decay), n_rows=n_rows, decayed=decayed)
 
     def signed(self, intercept: bool) -> tuple[Array, Array, Array]:
         """The R factor of Z with QᵀY for ±1 targets Y, centred if there is an intercept.
@@ -202,7 +205,8 @@ class Triangle:
         dict
             The other attributes but the schema.
         """
-        return {name: getattr(self, name) for name in ("blocks", "n_rows", "n_weighted")}
+        names = ("blocks", "n_rows", "n_weighted", "decayed")
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], schema: Schema, counted: Any) -> Triangle:
@@ -223,8 +227,8 @@ class Triangle:
             The one that was written.
         """
         rows = float(counted["n_rows"]), float(counted["n_weighted"])
-        blocks = ranges_from(counted["blocks"])
-        return cls(arrays["R"], schema, blocks, *rows, arrays.get("middle"))
+        blocks, decayed = ranges_from(counted["blocks"]), bool(counted.get("decayed", False))
+        return cls(arrays["R"], schema, blocks, *rows, arrays.get("middle"), decayed)
 
     def check(self) -> None:
         """Raise ValueError if no rows could have given these numbers; p² operations."""
