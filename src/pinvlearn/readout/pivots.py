@@ -110,8 +110,9 @@ def solve_pivots(task: KernelTask, rank: int | None, name: str) -> PivotMachine:
         F, rows = np.zeros((task.n, 1), like=home(task.Y)), np.zeros(1, dtype=np.intp)
     problem = _problem_of(task, pivots, F)
     readout = solve(problem, Auto(), task.alpha)
-    W = problem.centers.W if problem.centers is not None else None
-    if W is None:
+    if problem.centers is not None:
+        W = problem.centers.W
+    else:
         W = pivots.whitening() if pivots.pivots else np.ones((1, 1), like=home(F))
     found = pivots.result(name).report
     notes = (f"{found.reason}; {why}", *readout.report.notes)
