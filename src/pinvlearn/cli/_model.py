@@ -295,15 +295,20 @@ def _as_learned(
     """Columns in which words such as None and NA are levels, where the model has learned them so.
 
     Else they are gaps, as they are in text; what Parquet and Python hold are texts like others.
+    Levels that Python has learned with blanks around them stand for those read without.
     """
     made = {}
     for name, known in levels.items():
-        learned = known & MISSING
+        own = {as_level(level): level for level in known} | {level: level for level in known}
+        learned = MISSING & own.keys()
         if learned and frame[name].isna().any():
             written = texts_of(data, [name])[name].loc[frame.index].map(as_level)
             made[name] = frame[name].where(~written.isin(learned), written)
-        elif known and frame[name].isin(MISSING - known).any():
-            made[name] = frame[name].mask(frame[name].isin(MISSING - known))
+        elif known and frame[name].isin(MISSING - learned).any():
+            made[name] = frame[name].mask(frame[name].isin(MISSING - learned))
+        if own.keys() != known:
+            read = made.get(name, frame[name])
+            made[name] = read.map(lambda level, own=own: own.get(level, level))
     return made
 
 
