@@ -295,20 +295,24 @@ def _as_learned(
     """Columns in which words such as None and NA are levels, where the model has learned them so.
 
     Else they are gaps, as they are in text; what Parquet and Python hold are texts like others.
-    Levels that Python has learned with blanks around them stand for those read without.
+    Levels that Python has learned as no text is read, with blanks around them or as TRUE, are cells
+    that are written so, and others that differ by that alone.
     """
     made = {}
     for name, known in levels.items():
-        own = {as_level(level): level for level in known} | {level: level for level in known}
-        learned = MISSING & own.keys()
+        alike = {as_level(level): level for level in sorted(known)}
+        learned = MISSING & alike.keys()
         if learned and frame[name].isna().any():
             written = texts_of(data, [name])[name].loc[frame.index].map(as_level)
             made[name] = frame[name].where(~written.isin(learned), written)
         elif known and frame[name].isin(MISSING - learned).any():
             made[name] = frame[name].mask(frame[name].isin(MISSING - learned))
-        if own.keys() != known:
+        if alike.keys() != known:
+            alike |= {level: level for level in known}
             read = made.get(name, frame[name])
-            made[name] = read.map(lambda level, own=own: own.get(level, level))
+            written = texts_of(data, [name])[name].loc[frame.index]
+            found = read.map(lambda level, alike=alike: alike.get(level, level))
+            made[name] = found.mask(read.notna() & written.isin(known), written)
     return made
 
 
