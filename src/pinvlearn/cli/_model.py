@@ -212,7 +212,15 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
     durations = {
         name: _durations(frame[name]) for name in used if kinds.get(name) == DURATION
     }  # and dates are texts of ISO 8601
-    ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    try:
+        ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    except UserError as error:
+        if isinstance(model, Pipeline) and isinstance(model.steps[0][1], ColumnTransformer):
+            raise UserError(
+                f"{error} If the model's ColumnTransformer takes texts there, use it in Python: "
+                "here texts are read for TabularInputs, and for feature machines."
+            ) from error
+        raise
     ready = ready.assign(**_as_learned(data, ready, levels))
     _note_missing(ready, AS_FITTED, note)
     _note_unseen(ready, levels, note)
