@@ -370,6 +370,7 @@ class TestClassesThatAreObjects:
         model = learner().fit(self.X, y.astype(object))
         assert model.classes_.dtype == y.dtype
         assert_array_equal(model.predict(self.X), learner().fit(self.X, y).predict(self.X))
+        assert model.score(self.X, y.astype(object)) == np.mean(model.predict(self.X) == y)
 
     def test_labels_of_several_types(self):
         Y = np.array([[True, 0], [False, 1]] * 6, dtype=object)

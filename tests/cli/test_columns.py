@@ -210,6 +210,22 @@ def test_a_level_that_reads_like_a_gap_is_the_same_in_every_format(word, learned
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_levels_with_blanks_of_a_model_that_python_has_saved(ending) -> None:
+    cells = [" Private", " ?", "State ", "State", "TRUE", "true"]  # as pd.read_csv leaves them
+    table = pd.DataFrame({"work": cells * 10, "x": np.arange(60) % 7})
+    table["y"] = table["x"] + 5.5 * table.index % 4
+    learner = pinvlearn.PinvRegressor()
+    model = make_pipeline(pinvlearn.TabularInputs(), learner).fit(table[["work", "x"]], table.y)
+    pinvlearn.save(model, "model.skops")
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    result = ok("predict", "model.skops", f"t.{ending}")
+    assert "not seen" not in result.stderr
+    found = np.array(result.stdout.split()[1:], dtype=float)
+    np.testing.assert_allclose(found, model.predict(table[["work", "x"]]))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_levels_that_read_like_gaps_beside_rows_without_target(ending) -> None:
     table = pd.DataFrame({"level": ["a", "NA", "b", None] * 15, "x": np.arange(60) % 7})
     table["y"] = table["x"] + 5.5 * (table["level"] == "NA")

@@ -5,6 +5,8 @@ import datetime
 import gzip
 import json
 import lzma
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -391,6 +393,16 @@ def test_periods_of_parquet_files_are_dates(rng) -> None:
     pinvlearn.save(model, "python.skops")
     predicted = ok("predict", "python.skops", "t.parquet", "-q").stdout.split()[1:]
     np.testing.assert_allclose(np.array(predicted, float), model.predict(table[["month", "x"]]))
+
+
+def test_periods_are_dates_to_a_process_that_has_written_none() -> None:
+    """pandas tells pyarrow of them when it first writes some, as other tests here do."""
+    months = pd.Series(pd.period_range("2001-03", periods=20, freq="M"))
+    table = pd.DataFrame({"month": months.where(months.index != 5), "x": np.arange(20.0)})
+    table.to_parquet("t.parquet")
+    command = [sys.executable, "-m", "pinvlearn", "impute", "t.parquet", "--out", "f.parquet"]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    pd.testing.assert_frame_equal(pd.read_parquet("f.parquet"), table)
 
 
 def table_with(target) -> pd.DataFrame:

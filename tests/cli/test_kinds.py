@@ -49,6 +49,7 @@ def test_kinds_by_name_and_decimal() -> None:
         (["1.234,50", "0,5"], ",", "numbers with '.', as '1.234,50'", "thousands"),
         (["1.5", "2.5", "3.5", "-", "4", "-"], ".", "numbers but for 2 cells, first '-'", "TEXT"),
         (["1,5", "2,5", "oops"], ",", "numbers but for one cell 'oops'", "--missing"),
+        ([*map(str, range(20)), *"." * 60], ".", "numbers but for 60 cells, first '.'", "TEXT"),
     ],
 )
 def test_what_would_be_numbers_says_how(cells, decimal, why, remedy) -> None:
@@ -65,6 +66,7 @@ def test_what_would_be_numbers_says_how(cells, decimal, why, remedy) -> None:
         ["1", "2", "3", "a", "b", "c"],
         ["1", "2", "-", "-", "-"],  # most are no numbers
         3 * ["1", "2", "3+"],  # levels
+        [*5 * ["7", "8", "9"], *"-" * 60],
         ["31.12.2024", "1.1.2025"],
     ],
 )

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import pinvlearn
 from commands import SMALL, fails, ok
@@ -230,6 +232,17 @@ def test_intervals_of_a_regressor(table, csv, model) -> None:
     assert "needs a regressor" in fails(2, "predict", model, csv, "--interval", 0.8)
     message = fails(2, "predict", "amount.skops", csv, "--interval", 8)
     assert "--interval is 8; give a share between 0 and 1" in message
+
+
+def test_texts_of_a_column_transformer_that_python_has_saved() -> None:
+    table = pd.DataFrame({"city": ["Oslo", "Rome"] * 10, "x": np.arange(20.0)})
+    columns = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    learner = make_pipeline(columns, pinvlearn.PinvRegressor()).fit(table, table["x"])
+    pinvlearn.save(learner, "m.skops")
+    table.to_csv("t.csv", index=False)
+    said = fails(1, "predict", "m.skops", "t.csv")
+    assert "'Oslo'" in said
+    assert "ColumnTransformer takes texts there, use it in Python" in said
 
 
 def test_a_model_of_texts_that_python_has_saved(csv) -> None:

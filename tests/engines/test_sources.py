@@ -249,6 +249,12 @@ def test_wrong_columns(tmp_path, wrong, message):
         list(ParquetBlocks(path, **wrong))
 
 
+def test_texts_to_learn_from_are_told_from_a_target_of_another_type(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("a,city,y\n1,Oslo,2\n")
+    with pytest.raises(ValueError, match=r"Oslo.*Features must be numbers.*features="):
+        list(CSVBlocks(tmp_path / "a.csv", target="y"))
+
+
 def test_a_missing_target_is_no_class(tmp_path):
     """pyarrow takes an empty cell for null among numbers, and for a text among texts."""
     for cells in (["1", "", "2"], ["x", "", "y"], ["x", "NA", "y"], ["x", "y", "null"]):

@@ -59,9 +59,10 @@ def test_a_row_without_any_cell_gets_the_means(imputer):
     np.testing.assert_allclose(imputer.transform(np.full((1, 8), np.nan))[0], imputer.mean_)
 
 
-def test_units_do_not_matter(imputer):
+@pytest.mark.parametrize("smallest", [-6, -200])
+def test_units_do_not_matter(imputer, smallest):
     filled = imputer.fit_transform(X)
-    scale = np.logspace(-6, 6, 8)
+    scale = np.logspace(smallest, 6, 8)
     np.testing.assert_allclose(imputer.fit_transform(X * scale) / scale, filled, rtol=1e-6)
 
 

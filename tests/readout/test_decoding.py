@@ -133,6 +133,19 @@ def test_evenly_spaced_rows_stand_for_many(monkeypatch):
     assert 1e-6 < np.abs(change).mean() < 6.0 * np.abs(every.outputs).mean() / np.sqrt(1000)
 
 
+def test_what_chooses_a_ridge_decodes_as_many_rows_as_the_fit(monkeypatch):
+    Y, F, weights = outputs_of(240, 6)
+    monkeypatch.setattr(decoding, "MOST_WORK", 36 * 80)
+    rows = np.lexsort(Y.T)[::3]
+    some = decoding.decoding_of(Y, F, weights)
+    np.testing.assert_array_equal(
+        some(F), decoding.decoding_of(*(x[rows] for x in (Y, F, weights)))(F)
+    )
+    monkeypatch.setattr(decoding, "MOST_WORK", 36 * 6)
+    assert judge(Y, F, weights) is None
+    assert decoding.decoding_of(Y, F, weights) is None
+
+
 def test_a_lone_intercept_tells_no_classes_apart():
     rng = np.random.default_rng(0)
     Y = np.where(rng.integers(3, size=30)[:, None] == np.arange(3), 1.0, -1.0)

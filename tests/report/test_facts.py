@@ -171,6 +171,12 @@ def test_targets_are_checked(y, said):
         gather(model, X, y)
 
 
+def test_classes_may_come_as_objects():
+    X, y = IRIS
+    model = classifier().fit(X, y.astype(object))
+    assert gather(model, X, y.astype(object)).scores == gather(model, X, y).scores
+
+
 def test_a_class_that_was_not_learned_is_named():
     X, y = IRIS
     model = classifier().fit(X[:100], y[:100])

@@ -55,4 +55,5 @@ from pinvlearn._validation.rows import check_outputs as check_outputs
 from pinvlearn._validation.rows import check_rows as check_rows
 from pinvlearn._validation.rows import check_rows_and_targets as check_rows_and_targets
 from pinvlearn._validation.rows import check_weights as check_weights
+from pinvlearn._validation.rows import classes_to_score as classes_to_score
 from pinvlearn._validation.rows import known_targets as known_targets

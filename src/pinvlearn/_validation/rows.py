@@ -333,6 +333,12 @@ def plain_classes(y: Any, where: str = "") -> Any:
     )
 
 
+def classes_to_score(y: Any) -> Any:
+    """The same for scores of scikit-learn, which take no numbers that are objects."""
+    kind = getattr(getattr(y, "dtype", None), "kind", None)
+    return plain_classes(np.asarray(y)) if kind == "O" else y
+
+
 def _type_of_class(value: Any) -> str:
     if isinstance(value, str):
         return "text"

@@ -13,6 +13,7 @@ from pinvlearn.cli._data import as_numbers, listed
 from pinvlearn.cli._errors import USAGE, UserError
 from pinvlearn.cli._kinds import (
     COUNTS,
+    FEW_ROWS,
     MISSING,
     OTHER_DATES,
     Kind,
@@ -43,9 +44,6 @@ PREDICTION = "prediction"
 
 NO_COLUMN = "it has no name and counts the rows"
 """Why an index is left out."""
-
-FEW_ROWS = 10
-"""Tables with fewer rows have no text that looks like an id: hardly anything repeats in them."""
 
 
 @dataclass(frozen=True)

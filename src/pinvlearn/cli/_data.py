@@ -31,6 +31,10 @@ from pinvlearn.cli._output import Note
 from pinvlearn.cli._sources import AS_USUAL, Reading, Source, source
 from pinvlearn.cli._text import opened_text, table
 
+# By this pandas tells pyarrow of its periods, which it does when it first writes some: until then a
+# month in a Parquet file is the number of months since 1970.
+pa.array(pd.PeriodIndex([], freq="D"))
+
 OWN_TARGET = "y"
 """What the target of a LIBSVM or ``.npz`` file is called."""
 

@@ -27,6 +27,9 @@ EXACT = 2**53
 FEW_BAD = 0.02
 """Up to this share of texts among numbers are pointed out as what spoils a column."""
 
+FEW_ROWS = 10
+"""With fewer cells nothing tells texts or numbers from levels: hardly anything repeats in them."""
+
 DIGITS = 6
 """More than an estimate has."""
 
@@ -113,7 +116,7 @@ def _kind_of_spoilt(
 ) -> Kind | None:
     """Numbers written in another way, or among few texts, or among many that are one and the same.
 
-    The last may be a category, if few levels repeat; shares and amounts that repeat are one, too.
+    The last may be a category, if few numbers repeat; shares and amounts that repeat are one, too.
     """
     mark = "," if decimal == "." else "."
     grouped = re.compile(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}})+(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?")
@@ -137,9 +140,11 @@ def _kind_of_spoilt(
             f"numbers with {mark!r}, as {others[0]!r}",
             remedy="It marks thousands: leave it out" if thousands else remedy,
         )
-    n, few = len(said), len(others) <= max(1, FEW_BAD * len(said))
-    same = len(set(others)) == 1 and levels.word == "text"
-    if 2 * len(others) >= n or not (few or same):
+    numbers = [cell for cell in said if is_number(cell, decimal)]
+    most, few = 2 * len(others) < len(said), len(others) <= max(1, FEW_BAD * len(said))
+    # by the numbers alone: what stands for a gap is one level, however often it is there
+    same = len(set(others)) == 1 and kind_of_levels(numbers).word == "text"
+    if not ((most and few) or (same and (most or len(numbers) >= FEW_ROWS))):
         return None
     cells_are = "one cell" if len(others) == 1 else f"{len(others)} cells, first"
     return Kind(

@@ -212,7 +212,15 @@ def inputs_for(model: Any, data: Data, note: Note) -> Any:
     durations = {
         name: _durations(frame[name]) for name in used if kinds.get(name) == DURATION
     }  # and dates are texts of ISO 8601
-    ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    try:
+        ready = tidy(frame[used], numbers, data.decimal).assign(**durations)
+    except UserError as error:
+        if isinstance(model, Pipeline) and isinstance(model.steps[0][1], ColumnTransformer):
+            raise UserError(
+                f"{error} If the model's ColumnTransformer takes texts there, use it in Python: "
+                "here texts are read for TabularInputs, and for feature machines."
+            ) from error
+        raise
     ready = ready.assign(**_as_learned(data, ready, levels))
     _note_missing(ready, AS_FITTED, note)
     _note_unseen(ready, levels, note)
@@ -295,15 +303,24 @@ def _as_learned(
     """Columns in which words such as None and NA are levels, where the model has learned them so.
 
     Else they are gaps, as they are in text; what Parquet and Python hold are texts like others.
+    Levels that Python has learned as no text is read, with blanks around them or as TRUE, are cells
+    that are written so, and others that differ by that alone.
     """
     made = {}
     for name, known in levels.items():
-        learned = known & MISSING
+        alike = {as_level(level): level for level in sorted(known)}
+        learned = MISSING & alike.keys()
         if learned and frame[name].isna().any():
             written = texts_of(data, [name])[name].loc[frame.index].map(as_level)
             made[name] = frame[name].where(~written.isin(learned), written)
-        elif known and frame[name].isin(MISSING - known).any():
-            made[name] = frame[name].mask(frame[name].isin(MISSING - known))
+        elif known and frame[name].isin(MISSING - learned).any():
+            made[name] = frame[name].mask(frame[name].isin(MISSING - learned))
+        if alike.keys() != known:
+            alike |= {level: level for level in known}
+            read = made.get(name, frame[name])
+            written = texts_of(data, [name])[name].loc[frame.index]
+            found = read.map(lambda level, alike=alike: alike.get(level, level))
+            made[name] = found.mask(read.notna() & written.isin(known), written)
     return made
 
 

@@ -126,7 +126,8 @@ class CSVBlocks:
     target : str or list of str
         The column to learn, or several for many targets.
     features : list of str, optional
-        The columns to learn from, in this order; None takes all others of the first file.
+        The columns to learn from, in this order, all of them numbers; None takes all others of the
+        first file.
     sample_weight : str, optional
         The column with the weights of the rows.
     rows : int, default=65536
@@ -190,8 +191,9 @@ class CSVBlocks:
 
     def _unreadable(self, path: str, failure: Exception) -> ValueError:
         return ValueError(
-            f"{path} could not be read as CSV: {failure}. Types are judged by the first rows; if "
-            'the target is at fault, give target_type="string" or "float64".'
+            f"{path} could not be read as CSV: {failure}. Features must be numbers: name the "
+            "columns to learn from with features=[...]. The target's type is judged by the first "
+            'rows; if it is at fault, give target_type="string" or "float64".'
         )
 
     def __iter__(self) -> Iterator[Block]:

@@ -37,6 +37,7 @@ from pinvlearn._validation import (
     check_magnitude,
     check_same_home,
     check_weights,
+    classes_to_score,
     generator,
     warn_of_scales,
 )
@@ -335,6 +336,26 @@ class ReadoutClassifier(ClassifierMixin, ReadoutEstimator):
         self.classes_ = (
             as_given(moved_to(classes, like)) if numeric and is_device(like) else classes
         )
+
+    def score(self, X: Matrix, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose class, or all of whose labels, are predicted.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : array of shape (n_samples,), or indicators of shape (n_samples, n_labels)
+            Their classes, as `fit` takes them, or labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, larger is better.
+        """
+        share: float = super().score(X, classes_to_score(y), sample_weight)
+        return share
 
     def decision_function(self, X: Matrix) -> Array:
         """Outputs before the decision.

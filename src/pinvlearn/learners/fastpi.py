@@ -26,6 +26,7 @@ from pinvlearn._validation import (
     check_rows_and_targets,
     check_size,
     check_weights,
+    classes_to_score,
     generator,
 )
 from pinvlearn.learners._following import Followed, followed
@@ -448,7 +449,7 @@ class FastPIClassifier(Followed, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if not self._multilabel:
-            accuracy: float = super().score(X, y, sample_weight)
+            accuracy: float = super().score(X, classes_to_score(y), sample_weight)
             return accuracy
         top, _ = self._best(check_rows(self, X, reset=False, bounded=False), 1)
         check_sparse(y, "y")

@@ -276,7 +276,10 @@ class SVDImputer(Followed, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         """Set mean and scale of the known cells, and return those cells in their units."""
         inputs, known = inputs[:, self._used].astype(np.float64), known[:, self._used]
         self.mean_ = inputs.mean(axis=0, where=known) if inputs.size else np.zeros(0)
-        spread = inputs.std(axis=0, where=known) if inputs.size else np.zeros(0)
+        # in powers of two, for squares of numbers below 1e-162 are 0
+        _, power = np.frexp(np.abs(inputs).max(axis=0, where=known, initial=0.0))
+        bare = np.ldexp(inputs, -power)
+        spread = np.ldexp(bare.std(axis=0, where=known), power) if inputs.size else np.zeros(0)
         tiny = 10.0 * np.finfo(np.float64).eps * np.abs(self.mean_)
         self.scale_ = np.where(spread > tiny, spread, 1.0)
         return np.where(known, (inputs - self.mean_) / self.scale_, 0.0)

@@ -17,7 +17,7 @@ The map is affine.  It can be taken into the coefficients, and whatever reads ou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,12 +83,9 @@ def judge(
     of a class that is like all others are always lower than theirs: few rows would be told apart by
     that alone.  So the decoding is fitted to outputs with the intercept of all rows.
     """
-    rows = np.flatnonzero(weights)
-    every = -(-len(rows) * Y.shape[1] ** 2 // MOST_WORK)
-    if every > 1:
-        rows = rows[np.lexsort(Y[rows].T)[::every]]
+    rows = _affordable(Y, weights)
     left_out, targets, w = outputs[rows], Y[rows], weights[rows]
-    if len(rows) <= Y.shape[1] or not np.ptp(targets, axis=0).any():
+    if _tell_nothing(targets):
         return None
     F = left_out
     if intercept:
@@ -119,10 +116,24 @@ def judge(
 def decoding_of(Y: Array, outputs: Array, weights: Array) -> Decoding | None:
     """The decoding of outputs of rows that did not make them, to a few digits; it only chooses.
 
-    Targets are ±1; None where outputs tell nothing.
+    Targets are ±1; None where outputs tell nothing, or where `judge` decodes none.
     """
-    scaled = _Outputs.of(outputs, Y, weights)
+    rows = _affordable(Y, weights)
+    outputs, Y, weights = outputs[rows], Y[rows], weights[rows]
+    scaled = None if _tell_nothing(Y) else _Outputs.of(outputs, Y, weights)
     return None if scaled is None else scaled.decoding(scaled.likelihood.solved(CLOSE))
+
+
+def _affordable(Y: Array, weights: Array) -> Any:
+    """Rows that count, as many of each class as are little work."""
+    rows = np.flatnonzero(weights)
+    every = -(-len(rows) * Y.shape[1] ** 2 // MOST_WORK)
+    return rows[np.lexsort(Y[rows].T)[::every]] if every > 1 else rows
+
+
+def _tell_nothing(Y: Array) -> bool:
+    """Whether targets are no more than classes, or all of one."""
+    return len(Y) <= Y.shape[1] or not np.ptp(Y, axis=0).any()
 
 
 def compared(

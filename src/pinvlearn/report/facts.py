@@ -22,7 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pinvlearn._core.arrays import Array, is_sparse
-from pinvlearn._validation import known_targets
+from pinvlearn._validation import classes_to_score, known_targets
 from pinvlearn.learners._targets import decided, probabilities
 
 COVERAGE = 0.9
@@ -161,7 +161,9 @@ def _checked_targets(learner: Any, y: Any, n_rows: int) -> Any:
         y = y.astype(np.float64)
         if not np.isfinite(y).all():
             raise ValueError("y holds NaN or infinity; leave out rows whose target is not known.")
-    elif not np.isin(y, learner.classes_).all():
+        return y
+    y = classes_to_score(y)
+    if not np.isin(y, learner.classes_).all():
         strange, more = y[~np.isin(y, learner.classes_)][0], len(learner.classes_) - 12
         raise ValueError(
             f"y holds the class '{strange}', which the model has not learned; it knows "
