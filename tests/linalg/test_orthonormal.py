@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 
 from pinvlearn import FastPCA, FastTruncatedSVD, svd
+from pinvlearn._core.factoring import eigh
 from pinvlearn.linalg.lasso import fista
 from pinvlearn.linalg.orthonormal import leading_eigen
 
@@ -24,12 +25,34 @@ def test_as_many_as_were_asked_for(make, n, k):
     G = make(n)
     for subset in (None, True):
         values, V = leading_eigen(G, k, subset=subset)
-        assert len(values) >= k
-        assert V.shape == (n, len(values))
+        assert min(len(values), V.shape[1]) >= k
         limit = 10 * n * EPS * max(np.abs(G).sum(axis=0).max(), 1.0)
-        np.testing.assert_allclose(V.T @ V, np.eye(len(values)), atol=limit)
-        np.testing.assert_allclose(G @ V, V * values, atol=limit)
+        np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=limit)
+        np.testing.assert_allclose(G @ V, V * values[: V.shape[1]], atol=limit)
         np.testing.assert_allclose(values[:k], scipy.linalg.eigvalsh(G)[::-1][:k], atol=limit)
+
+
+@pytest.mark.parametrize("subset", [None, True, False])
+@pytest.mark.parametrize("scale", [1e-290, 1.0, 1e290])
+def test_all_vectors_where_the_last_is_not_resolved(scale, subset):
+    values = scale * np.array([1.0, 1e-3, 1e-6, 1e-9, 1e-12])
+    Q, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))
+    G = (Q * values) @ Q.T
+    for k in range(1, 6):
+        found, V = leading_eigen(0.5 * (G + G.T), k, resolved=1e-8, subset=subset)
+        assert V.shape[1] == (k if k <= 3 else 5)
+        np.testing.assert_allclose(found[:k], values[:k], rtol=0.0, atol=4e-15 * scale)
+        np.testing.assert_allclose(np.abs(V[:, 0]), np.abs(Q[:, 0]), atol=1e-12)
+
+
+def test_vectors_do_not_depend_on_who_turns_them_back():
+    B = np.random.default_rng(0).standard_normal((900, 700))
+    G = B.T @ B
+    every, V = eigh(G.copy(order="F"))
+    for at_once in (False, True):
+        values, part = eigh(G.copy(order="F"), lambda found: 130, at_once=at_once)
+        np.testing.assert_array_equal(values, every)
+        np.testing.assert_allclose(part, V[:, -130:], atol=1e-13)
 
 
 @pytest.mark.parametrize("k", [1, 3])

@@ -6,6 +6,7 @@ no triangular solves and no condition estimates, so that these are named for eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,18 @@ MOST_COLUMNS = 2**16
 million at once took seconds [measured with 256 and 128 rows, torch 2.11 on an H200]."""
 
 
-def eigh(G: Array, *, small: bool = False) -> tuple[Array, Array]:
+def eigh(
+    G: Array,
+    last: Callable[[Array], int] | None = None,
+    *,
+    small: bool = False,
+    at_once: bool = False,
+) -> tuple[Array, Array]:
     """Eigenvalues, rising, and eigenvectors of a symmetric array, which is used up.
 
-    The steps of LAPACK's syevd on the lower triangle.  The last, two fifths of the work, turns the
-    eigenvectors of a tridiagonal array back, and threads share it.
+    The steps of LAPACK's syevd on the lower triangle.  The last, up to two fifths of the work,
+    turns eigenvectors of a tridiagonal array back: so many of the `last` as the eigenvalues say.
+    Threads share it, by columns that stay in cache, or BLAS's own do where it is done `at_once`.
 
     Divide and conquer leaves errors of eps times the largest eigenvalue in every vector.  Where
     those of `small` eigenvalues matter, and are far below it, relatively robust representations
@@ -71,10 +79,15 @@ def eigh(G: Array, *, small: bool = False) -> tuple[Array, Array]:
         reflected = ("L", "L", "N", n, last - first, G, n, turns)
         call("dormtr", *reflected, part, n, room, len(room), np.zeros_like(info))
 
-    count = max(n // TURNED, 1)
-    edges = [n * i // count // KERNEL * KERNEL for i in range(count)]
-    share_out(turn, list(zip(edges, [*edges[1:], n], strict=True)))
-    return eigenvalues, V
+    k = n if last is None else last(eigenvalues)
+    count = 1 if at_once else max(k // TURNED, 1)
+    edges = [n - k + k * i // count // KERNEL * KERNEL for i in range(count)]
+    pieces = list(zip(edges, [*edges[1:], n], strict=True))
+    if at_once:
+        turn(*pieces[0])
+    else:
+        share_out(turn, pieces)
+    return eigenvalues, V[:, n - k :]
 
 
 def _conquered(values: Array, beside: Array) -> tuple[Array, Array]:

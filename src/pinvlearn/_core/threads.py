@@ -167,8 +167,8 @@ def as_worker() -> Iterator[None]:
 
 
 @contextmanager
-def lapack_threads(side: int) -> Iterator[None]:
-    """Let LAPACK decompose a matrix whose smaller side is this long.
+def lapack_threads(side: int) -> Iterator[bool]:
+    """Let LAPACK decompose a matrix whose smaller side is this long; gives whether by threads.
 
     Its reductions are matrix-vector products.  On small matrices BLAS's threads wait for each other
     longer than they work, and beside a busy process they take several times as long as one thread
@@ -177,9 +177,9 @@ def lapack_threads(side: int) -> Iterator[None]:
     """
     if side < LAPACK_SIDE or idle_processors() < allowed_threads():
         with one_blas_thread():
-            yield
+            yield False
     else:
-        yield
+        yield allowed_threads() > 1
 
 
 def allowed_threads() -> int:

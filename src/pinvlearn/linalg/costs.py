@@ -30,12 +30,14 @@ SAMPLE = 64
 
 
 def eigen_flops(n: int, k: int) -> tuple[float, float]:
-    """All eigenvectors of a symmetric n × n array by divide and conquer, and the last k alone.
+    """The last k eigenvectors of a symmetric n × n array: by divide and conquer, and by bisection.
 
-    Beside the reduction to tridiagonal form, half of it matrix-vector products, LAPACK's driver for
-    some vectors spends on each one time in scalar code, which on small arrays is most of it.
+    Half of the reduction to tridiagonal form are matrix-vector products.  Divide and conquer finds
+    all vectors of that form, and turns k of them back; LAPACK's driver for some of them spends time
+    in scalar code on each, which on small arrays is most of it.
     """
-    return 8.0 * n**3 + 2500.0 * n**2, 3.0 * n**3 + 1000.0 * n**2 + (8.0 * n + 16000.0) * n * k
+    every = (3.6 * n + 2.4 * k + 2500.0) * n**2
+    return every, 3.0 * n**3 + 1000.0 * n**2 + (8.0 * n + 16000.0) * n * k
 
 
 def exact_flops(m: int, n: int) -> float:

@@ -58,13 +58,11 @@ def gram_svd(
     watch = Stopwatch()
     with watch("gram"):
         G = gram(A) if G is None else G
-    n, k = len(G), len(G) if rank is None else rank
+    k = len(G) if rank is None else rank
     with watch("eigen"):
-        values, V = leading_eigen(G, k)
+        values, V = leading_eigen(G, k, resolved=RESOLVED**2 if mend else 0.0)
         if not mend or values[k - 1] > RESOLVED**2 * values[0]:
             V = V[:, :k]
-        elif V.shape[1] < n:
-            values, V = leading_eigen(G, n)
     with watch("vectors"):
         found = triplets(A, V, k)
     reason = "eigendecomposition of the smaller Gram matrix"

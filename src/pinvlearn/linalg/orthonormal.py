@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import scipy.linalg
 
-from pinvlearn._core.arrays import Array, f_ordered
+from pinvlearn._core.arrays import Array, f_ordered, power_of_two_scale, scaled
 from pinvlearn._core.blas import call, lapack
 from pinvlearn._core.device import is_device, moved_to, to_host
 from pinvlearn._core.factoring import eigh, over_upper, qr, subtract_product, upper_factor
@@ -121,27 +123,39 @@ def noise_of(R: Array, norms: Array) -> Array:
     return noise
 
 
-def leading_eigen(G: Array, k: int, *, subset: bool | None = None) -> tuple[Array, Array]:
+def leading_eigen(
+    G: Array, k: int, *, resolved: float = 0.0, subset: bool | None = None
+) -> tuple[Array, Array]:
     """Eigenvalues of a symmetric G, the largest first, with the vectors of at least k.
+
+    All vectors are there where value k is no more than the part `resolved` of the largest.
 
     LAPACK's driver for some of them bisects intervals, and where values are equal (those of the
     identity, for one) it may return fewer than were asked for, without an error: then all are
-    computed.  `subset` says whether to try it; by default where it is cheaper.
+    computed, and some turned back.  `subset` says whether to try it; by default where it is
+    cheaper.
     """
     n = len(G)
     if is_device(G):  # which has no driver for some of them
         values, V = eigh(G)
         return values[::-1], V[:, ::-1]
-    with lapack_threads(n):
+
+    def wanted(values: Array) -> int:
+        return n if resolved and not values[-k] > resolved * values[-1] else k
+
+    unit = power_of_two_scale(G)
+    with lapack_threads(n) as several:
+        values, V = np.empty(0), np.empty((n, 0))
         every, some = eigen_flops(n, k)
         if some < every if subset is None else subset:
-            try:
-                values, V = scipy.linalg.eigh(G, subset_by_index=(n - k, n - 1), check_finite=False)
-            except np.linalg.LinAlgError:
-                values = np.empty(0)
-            if len(values) == k:
-                return values[::-1], V[:, ::-1]
-        values, V = scipy.linalg.eigh(G, driver="evd", check_finite=False)
+            with suppress(np.linalg.LinAlgError):
+                few = (n - k, n - 1)
+                values, V = scipy.linalg.eigh(
+                    scaled(G, unit), subset_by_index=few, check_finite=False
+                )
+        if len(values) != k or wanted(values) != k:
+            values, V = eigh(np.array(scaled(G, unit), order="F"), wanted, at_once=several)
+    values, V = (found.astype(G.dtype, copy=False) for found in (values / unit, V))
     return values[::-1], V[:, ::-1]
 
 
