@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -13,6 +14,10 @@ VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+
+
+RESTED = 0.2
+"""Seconds after which they sleep, twice what was measured of OpenBLAS."""
 
 
 def add_threads_argument(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +42,15 @@ def limit(threads: int) -> AbstractContextManager[object]:
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=threads)
+
+
+def rest() -> None:
+    """Wait until workers of BLAS have gone to sleep.
+
+    After their work they look for more of it for up to a tenth of a second, which counts as CPU
+    time of whatever this process runs next on one thread.
+    """
+    time.sleep(RESTED)
 
 
 def processors() -> int:

@@ -93,6 +93,7 @@ class _Turns:
         else:
             with threads.limit(threads.processors()):
                 default = self._run()[0]
+            threads.rest()
             with threads.limit(1):
                 wall, cpu = self._run()
             self._default += [default] * counted
