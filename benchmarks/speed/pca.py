@@ -13,11 +13,11 @@ Conclusion: no peer within 1e-6 of our error is faster on any shape. The best ta
 our time for ``fit`` on one thread and 1.01 to 7.9 times for ``fit_transform``, with nothing set 1.1
 to 19 times; the nearest is ``covariance_eigh`` on tall rows, where all there is to save is a pass
 over the rows, and ``arpack`` on square float32 rows. Where errors of 1e-3 are allowed it is level
-with ours on tall rows, 3 % faster on such far from the origin. float32 rows are multiplied in single
-precision in short blocks that are added up in double: they are level with scikit-learn's, all of
-whose arithmetic is single, and more exact; of those far from the origin no peer gives the same
-digits. Wide rows far away, sparse rows and the kernel matrix are not in this run. (Runs before this
-counted what BLAS's workers of the turn before still spun as CPU time of peers.)
+with ours on tall rows, 3 % faster on such far from the origin. float32 rows are multiplied in
+single precision in short blocks that are added up in double: they are level with scikit-learn's,
+all of whose arithmetic is single, and more exact; of those far from the origin no peer gives the
+same digits. Wide rows far away, sparse rows and the kernel matrix are not in this run. (Runs before
+this counted what BLAS's workers of the turn before still spun as CPU time of peers.)
 """
 
 import argparse
