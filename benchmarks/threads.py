@@ -15,7 +15,6 @@ VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-
 RESTED = 0.2
 """Seconds after which they sleep, twice what was measured of OpenBLAS."""
 

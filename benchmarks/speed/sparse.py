@@ -42,9 +42,10 @@ from benchmarks.tables.js20 import rank_of, reconstruction_error
 NAMES = {"speed-sparse": "svd of sparse matrices against eight peers at equal error"}
 OURS = "auto"
 TARGET = 1.5
+"""Of the fastest peer's time over ours, in the median."""
+
 COLUMNS = {"one thread": "seconds", "nothing set": "default_seconds"}
 """Wall time: workers of BLAS that wait for more count as CPU time of whatever comes next."""
-"""Of the fastest peer's time over ours, in the median."""
 
 LARGE = {"sklearn randomized_svd": 4.0, "frPCA": 1.5, "gram, eigh(evr)": 3.0}
 """What `auto` should gain on the two largest matrices at small ranks."""

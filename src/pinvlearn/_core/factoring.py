@@ -80,13 +80,12 @@ def eigh(
         call("dormtr", *reflected, part, n, room, len(room), np.zeros_like(info))
 
     k = n if last is None else last(eigenvalues)
-    count = 1 if at_once else max(k // TURNED, 1)
-    edges = [n - k + k * i // count // KERNEL * KERNEL for i in range(count)]
-    pieces = list(zip(edges, [*edges[1:], n], strict=True))
     if at_once:
-        turn(*pieces[0])
+        turn(n - k, n)
     else:
-        share_out(turn, pieces)
+        count = max(k // TURNED, 1)
+        edges = [n - k + k * i // count // KERNEL * KERNEL for i in range(count)]
+        share_out(turn, list(zip(edges, [*edges[1:], n], strict=True)))
     return eigenvalues, V[:, n - k :]
 
 
